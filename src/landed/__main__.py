@@ -1,0 +1,5 @@
+"""``python -m landed``."""
+
+from landed.cli.main import main
+
+raise SystemExit(main())

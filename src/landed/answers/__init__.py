@@ -1,0 +1,1 @@
+"""Answers to people's questions, from the compiled tables."""

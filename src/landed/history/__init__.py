@@ -1,0 +1,1 @@
+"""From trees to states, from states to differences, from differences to events."""

@@ -1,0 +1,516 @@
+"""Facts of a Python file: every kind of declaration that frameworks use, and the names it reads."""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Iterator
+
+from landed.options import facts as f
+from landed.options.syntax import parse
+
+#: A class whose body declares options; reads inside it (validation of itself) are no implementation.
+_CONFIG_BASES = re.compile(r"(^|\.)(TypedDict|BaseModel|BaseConfig|Enum|StrEnum|IntEnum|NamedTuple|BaseSettings)$")
+_CONFIG_NAME = re.compile(r"(Config|Configs|Args|Arguments|Enum)$")
+_IDENT = re.compile(r"[A-Za-z_][\w.+\-/]{0,60}\Z")
+_ENUM_BASES = re.compile(r"(^|\.)(\w*Enum|Flag)$")
+
+
+def dotted(node: ast.AST) -> str:
+    """``a.b.c`` of a name or attribute chain; calls and subscripts in it appear as ``()`` and ``[]``."""
+    parts: list[str] = []
+    while True:
+        if isinstance(node, ast.Attribute):
+            parts.append(node.attr)
+            node = node.value
+        elif isinstance(node, ast.Name):
+            parts.append(node.id)
+            return ".".join(reversed(parts))
+        elif isinstance(node, ast.Subscript):
+            key = string(node.slice)
+            parts.append(key if key is not None else "[]")
+            node = node.value
+        elif isinstance(node, ast.Call):
+            # x.get("k") and getattr(x, "k") are reads of k
+            key = None
+            if isinstance(node.func, ast.Attribute) and node.func.attr == "get" and node.args:
+                key = string(node.args[0])
+                base: ast.AST = node.func.value
+            elif isinstance(node.func, ast.Name) and node.func.id == "getattr" and len(node.args) > 1:
+                key = string(node.args[1])
+                base = node.args[0]
+            if key is not None:
+                parts.append(key)
+                node = base
+            else:
+                parts.append("()")
+                node = node.func
+        else:
+            parts.append("?")
+            return ".".join(reversed(parts))
+
+
+def string(node: ast.AST | None) -> str | None:
+    """The string that a constant expression is, or None."""
+    return node.value if isinstance(node, ast.Constant) and isinstance(node.value, str) else None
+
+
+def strings(node: ast.AST | None) -> list[str]:
+    """Strings in a constant, list, tuple, set, ``frozenset([...])`` or sum of those; enum members by name."""
+    if node is None:
+        return []
+    one = string(node)
+    if one is not None:
+        return [one]
+    if isinstance(node, ast.List | ast.Tuple | ast.Set):
+        return [s for e in node.elts for s in strings(e)]
+    if isinstance(node, ast.Call) and dotted(node.func) in ("frozenset", "set", "list", "tuple", "sorted") and node.args:
+        return strings(node.args[0])
+    if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Add | ast.BitOr):
+        return strings(node.left) + strings(node.right)
+    if isinstance(node, ast.Attribute):
+        name = dotted(node)
+        if name.endswith(".value"):
+            name = name[: -len(".value")]
+        if name.rpartition(".")[2].isupper():
+            return [name]
+    return []
+
+
+def canonical(node: ast.AST | None) -> str:
+    """Text of a default: ``null``, ``true``, numbers as written, strings bare, the rest as source."""
+    if node is None:
+        return ""
+    if isinstance(node, ast.Constant):
+        if node.value is None:
+            return "null"
+        if isinstance(node.value, bool):
+            return "true" if node.value else "false"
+        if isinstance(node.value, str):
+            return node.value
+        if node.value is Ellipsis:
+            return ""
+    try:
+        return ast.unparse(node)
+    except (ValueError, RecursionError, AttributeError):
+        return "?"
+
+
+def _annotation(node: ast.AST | None) -> str:
+    text = string(node)
+    return text if text is not None else canonical(node)
+
+
+def _literal_choices(node: ast.AST | None) -> list[str]:
+    """Values of every ``Literal[...]`` in an annotation."""
+    found: list[str] = []
+    if isinstance(node, ast.Constant) and isinstance(node.value, str) and "Literal" in node.value:
+        try:
+            node = ast.parse(node.value, mode="eval").body
+        except (SyntaxError, ValueError):
+            return []
+    for sub in ast.walk(node) if node else ():
+        if isinstance(sub, ast.Subscript) and dotted(sub.value).rpartition(".")[2] == "Literal":
+            inner = sub.slice.elts if isinstance(sub.slice, ast.Tuple) else [sub.slice]
+            found += [canonical(e) for e in inner if isinstance(e, ast.Constant)]
+    return found
+
+
+_WRAPPERS = {"Optional", "Annotated", "Union", "NotRequired", "Required", "Final", "None", "Field", "ReadOnly"}
+
+
+def _nested_class(node: ast.AST | None) -> str:
+    """The one class that an annotation names, looking through Optional, ``X | None`` and NotRequired."""
+    names = []
+    if isinstance(node, ast.Constant) and isinstance(node.value, str):
+        try:
+            node = ast.parse(node.value, mode="eval").body
+        except (SyntaxError, ValueError):
+            return ""
+    stack = [node] if node else []
+    while stack:
+        sub = stack.pop()
+        if isinstance(sub, ast.Subscript):
+            head = dotted(sub.value).rpartition(".")[2]
+            if head in ("Optional", "Union", "Annotated", "NotRequired", "Required", "Final", "ReadOnly"):
+                if head == "Annotated" and isinstance(sub.slice, ast.Tuple):
+                    stack.append(sub.slice.elts[0])
+                else:
+                    stack += sub.slice.elts if isinstance(sub.slice, ast.Tuple) else [sub.slice]
+        elif isinstance(sub, ast.BinOp):
+            stack += [sub.left, sub.right]
+        elif isinstance(sub, ast.Name | ast.Attribute):
+            name = dotted(sub).rpartition(".")[2]
+            if name[:1].isupper() and name not in _WRAPPERS:
+                names.append(name)
+    return names[0] if len(names) == 1 else ""
+
+
+def _field_default(value: ast.AST | None) -> tuple[str, list[str], str]:
+    """Default, choices and nested class of the right-hand side of a field."""
+    if not isinstance(value, ast.Call):
+        return canonical(value), [], ""
+    call = dotted(value.func).rpartition(".")[2]
+    if call not in ("field", "Field", "ib", "attrib"):
+        # X() as default: fields of X lie below
+        return (canonical(value), [], call if call[:1].isupper() else "")
+    choices: list[str] = []
+    default, nested = "", ""
+    if call == "Field" and value.args:
+        default = canonical(value.args[0])
+    for kw in value.keywords:
+        if kw.arg == "default":
+            default, _, nested = _field_default(kw.value)
+        elif kw.arg in ("default_factory", "factory"):
+            if isinstance(kw.value, ast.Lambda):
+                default, _, nested = _field_default(kw.value.body)
+            else:
+                name = dotted(kw.value).rpartition(".")[2]
+                default = {"list": "[]", "dict": "{}", "tuple": "()", "set": "set()"}.get(name, f"{name}()")
+                nested = name if name[:1].isupper() else ""
+        elif kw.arg == "metadata" and isinstance(kw.value, ast.Dict):
+            for k, v in zip(kw.value.keys, kw.value.values, strict=True):
+                if string(k) == "choices":
+                    choices = strings(v)
+        elif kw.arg == "choices":
+            choices = strings(kw.value)
+    return default, choices, nested
+
+
+def _parameters(args: ast.arguments) -> list[f.FieldFact]:
+    positional = args.posonlyargs + args.args
+    defaults: list[ast.expr | None] = [None] * (len(positional) - len(args.defaults)) + list(args.defaults)
+    pairs = list(zip(positional, defaults, strict=True)) + list(zip(args.kwonlyargs, args.kw_defaults, strict=True))
+    return [
+        f.FieldFact(a.arg, _annotation(a.annotation), canonical(d), a.lineno, _literal_choices(a.annotation))
+        for a, d in pairs
+        if a.arg not in ("self", "cls")
+    ]
+
+
+def _is_config(node: ast.ClassDef, bases: list[str], decorators: list[str]) -> bool:
+    return (
+        any("dataclass" in d or d.endswith("define") for d in decorators)
+        or any(_CONFIG_BASES.search(b) for b in bases)
+        or bool(_CONFIG_NAME.search(node.name))
+    )
+
+
+class _Reader:
+    def __init__(self) -> None:
+        self.facts = f.PythonFacts([], [], [], [], [], [], [], [], [])
+        self.uses: set[str] = set()
+        self.scope: list[str] = []
+        #: inside a declaration: names read here are no use of the option
+        self.quiet = 0
+
+    # statements -------------------------------------------------------------------------------
+    def body(self, statements: list[ast.stmt]) -> None:
+        for s in statements:
+            # a bare string is documentation
+            if not (isinstance(s, ast.Expr) and isinstance(s.value, ast.Constant)):
+                self.visit(s)
+
+    def visit(self, node: ast.AST) -> None:
+        method = _DISPATCH.get(type(node))
+        if method:
+            method(self, node)
+        else:
+            self.children(node)
+
+    def children(self, node: ast.AST) -> None:
+        for name in node._fields:
+            value = getattr(node, name, None)
+            if isinstance(value, list):
+                if value and isinstance(value[0], ast.stmt):
+                    self.body(value)
+                else:
+                    for v in value:
+                        if isinstance(v, ast.AST):
+                            self.visit(v)
+            elif isinstance(value, ast.AST):
+                self.visit(value)
+
+    def class_def(self, node: ast.ClassDef) -> None:
+        bases = [dotted(b) for b in node.bases if not isinstance(b, ast.Call)]
+        decorators = [dotted(d.func) if isinstance(d, ast.Call) else dotted(d) for d in node.decorator_list]
+        enum = any(_ENUM_BASES.search(b) for b in bases)
+        fact = f.ClassFact(node.name, bases, decorators, node.lineno, [], [], [], _trivial(node.body))
+        for s in node.body:
+            if isinstance(s, ast.AnnAssign) and isinstance(s.target, ast.Name):
+                default, choices, nested = _field_default(s.value)
+                fact.fields.append(
+                    f.FieldFact(
+                        s.target.id, _annotation(s.annotation), default, s.lineno,
+                        choices or _literal_choices(s.annotation), nested or _nested_class(s.annotation),
+                    )
+                )  # fmt: skip
+            elif isinstance(s, ast.Assign) and len(s.targets) == 1 and isinstance(s.targets[0], ast.Name):
+                default, choices, nested = _field_default(s.value)
+                target = fact.members if enum else fact.fields
+                target.append(f.FieldFact(s.targets[0].id, "", default, s.lineno, choices, nested))
+            elif isinstance(s, ast.FunctionDef) and s.name == "__init__":
+                fact.init = _parameters(s.args)
+        self.facts.classes.append(fact)
+        for d in node.decorator_list:
+            self.decorator(d, node.name)
+        for b in node.bases:
+            self.visit(b)
+        quiet = enum or _is_config(node, bases, decorators)
+        self.quiet += quiet
+        self.scope.append(node.name)
+        self.body(node.body)
+        self.scope.pop()
+        self.quiet -= quiet
+
+    def function_def(self, node: ast.FunctionDef | ast.AsyncFunctionDef) -> None:
+        self.facts.functions.append(
+            f.FunctionFact(node.name, _parameters(node.args), node.lineno, ".".join(self.scope))
+        )
+        for d in node.decorator_list:
+            self.decorator(d, node.name)
+        for default in [*node.args.defaults, *node.args.kw_defaults]:
+            if default is not None:
+                self.visit(default)
+        self.scope.append(node.name)
+        self.body(node.body)
+        self.scope.pop()
+
+    def decorator(self, node: ast.expr, target: str) -> None:
+        if isinstance(node, ast.Call):
+            names = _registered(node)
+            if names:
+                self.facts.registrations.append(
+                    f.RegistrationFact(dotted(node.func), names, node.lineno, target)
+                )
+            # names given to a registry are declarations, not uses; nested calls still are read
+            self.quiet += 1
+            self.children(node)
+            self.quiet -= 1
+        else:
+            self.visit(node)
+
+    def assign(self, node: ast.Assign | ast.AnnAssign) -> None:
+        targets = node.targets if isinstance(node, ast.Assign) else [node.target]
+        value = node.value
+        for t in targets:
+            if isinstance(t, ast.Name | ast.Attribute):
+                self.table(dotted(t), value)
+            elif isinstance(t, ast.Subscript) and string(t.slice) is not None:
+                # REGISTRY["name"] = f
+                self.facts.tables.append(
+                    f.TableFact(dotted(t.value), [string(t.slice) or ""], [node.lineno], ".".join(self.scope))
+                )
+            if not isinstance(t, ast.Name):
+                self.children(t)
+        if value is not None:
+            self.visit(value)
+
+    def table(self, name: str, value: ast.AST | None) -> None:
+        scope = ".".join(self.scope)
+        if isinstance(value, ast.Dict):
+            pairs = [(s, k.lineno) for k in value.keys if k is not None for s in strings(k)]
+            if pairs:
+                self.facts.tables.append(f.TableFact(name, [k for k, _ in pairs], [n for _, n in pairs], scope))
+        elif value is not None:
+            found = strings(value) if not isinstance(value, ast.Constant | ast.Attribute) else []
+            found = found or _literal_choices(value)
+            if found:
+                self.facts.tables.append(f.TableFact(name, found, [value.lineno] * len(found), scope))  # type: ignore[attr-defined]
+
+    # expressions ------------------------------------------------------------------------------
+    def call(self, node: ast.Call) -> None:
+        name = dotted(node.func)
+        last = name.rpartition(".")[2]
+        if last.endswith(("add_argument", "reset_arg")) or last == "add_arg":
+            self.argument(node, name)
+            self.quiet += 1
+            self.children(node)
+            self.quiet -= 1
+            return
+        if last == "set_defaults":
+            for kw in node.keywords:
+                if kw.arg:
+                    self.facts.arguments.append(
+                        f.ArgumentFact(name, [], kw.arg, canonical(kw.value), "", [], node.lineno, ".".join(self.scope))
+                    )
+        if last in ("get", "pop", "setdefault") and isinstance(node.func, ast.Attribute) and node.args:
+            key = string(node.args[0])
+            if key is not None:
+                default = canonical(node.args[1]) if len(node.args) > 1 else ""
+                self.read("get", node.func.value, key, default, node.lineno)
+        elif last in ("getattr", "hasattr") and len(node.args) > 1:
+            key = string(node.args[1])
+            if key is not None:
+                default = canonical(node.args[2]) if len(node.args) > 2 else ""
+                self.read(last, node.args[0], key, default, node.lineno)
+        elif "regist" in last.lower() or "regist" in name.lower():
+            names = _registered(node)
+            if names:
+                target = dotted(node.args[1]) if len(node.args) > 1 else ""
+                self.facts.registrations.append(f.RegistrationFact(name, names, node.lineno, target))
+        self.children(node)
+
+    def argument(self, node: ast.Call, name: str) -> None:
+        flags = [s for a in node.args for s in [string(a)] if s and (s.startswith("-") or len(node.args) == 1)]
+        if not flags:
+            return
+        fact = f.ArgumentFact(name, flags, "", "", "", [], node.lineno, ".".join(self.scope))
+        for kw in node.keywords:
+            if kw.arg == "dest":
+                fact.dest = string(kw.value) or ""
+            elif kw.arg == "default":
+                fact.default = canonical(kw.value)
+            elif kw.arg == "type":
+                fact.type = canonical(kw.value)
+            elif kw.arg == "choices":
+                fact.choices = strings(kw.value) or [f"@{dotted(kw.value)}"]
+            elif kw.arg == "action":
+                action = string(kw.value) or canonical(kw.value)
+                if action == "store_true":
+                    fact.type, fact.default = "bool", fact.default or "false"
+                elif action == "store_false":
+                    fact.type, fact.default = "bool", fact.default or "true"
+                elif "BooleanOptionalAction" in action:
+                    fact.type = "bool"
+        if not fact.dest:
+            long = next((x for x in flags if x.startswith("--")), flags[0])
+            fact.dest = long.lstrip("-").replace("-", "_")
+        self.facts.arguments.append(fact)
+
+    def compare(self, node: ast.Compare) -> None:
+        left = node.left
+        for op, right in zip(node.ops, node.comparators, strict=True):
+            if isinstance(op, ast.Eq | ast.NotEq | ast.Is):
+                if strings(right):
+                    self.compared(left, strings(right), node.lineno)
+                elif strings(left):
+                    self.compared(right, strings(left), node.lineno)
+            elif isinstance(op, ast.In | ast.NotIn):
+                if isinstance(right, ast.List | ast.Tuple | ast.Set | ast.Call) and strings(right):
+                    self.compared(left, strings(right), node.lineno)
+                elif string(left) is not None:
+                    # "x" in mode: a value whose format carries the option
+                    self.compared(right, strings(left), node.lineno)
+            left = right
+        self.children(node)
+
+    def compared(self, subject: ast.AST, values: list[str], line: int) -> None:
+        self.facts.compares.append(f.CompareFact(dotted(subject), values, line, ".".join(self.scope)))
+
+    def match(self, node: ast.Match) -> None:
+        for case in node.cases:
+            values = [s for p in ast.walk(case.pattern) if isinstance(p, ast.MatchValue) for s in strings(p.value)]
+            if values:
+                self.compared(node.subject, values, case.pattern.lineno)
+        self.children(node)
+
+    def read(self, how: str, receiver: ast.AST, key: str, default: str, line: int) -> None:
+        self.facts.reads.append(f.ReadFact(how, dotted(receiver), key, default, line, ".".join(self.scope)))
+
+    def subscript(self, node: ast.Subscript) -> None:
+        key = string(node.slice)
+        if key is not None and isinstance(node.ctx, ast.Load) and _IDENT.match(key):
+            self.read("[]", node.value, key, "", node.lineno)
+        self.children(node)
+
+    def attribute(self, node: ast.Attribute) -> None:
+        if not self.quiet and isinstance(node.ctx, ast.Load):
+            self.uses.add(node.attr)
+        self.visit(node.value)
+
+    def constant(self, node: ast.Constant) -> None:
+        if not self.quiet and isinstance(node.value, str) and _IDENT.match(node.value):
+            self.uses.add(node.value)
+
+
+_DISPATCH = {
+    ast.ClassDef: _Reader.class_def,
+    ast.FunctionDef: _Reader.function_def,
+    ast.AsyncFunctionDef: _Reader.function_def,
+    ast.Assign: _Reader.assign,
+    ast.AnnAssign: _Reader.assign,
+    ast.Call: _Reader.call,
+    ast.Compare: _Reader.compare,
+    ast.Match: _Reader.match,
+    ast.Subscript: _Reader.subscript,
+    ast.Attribute: _Reader.attribute,
+    ast.Constant: _Reader.constant,
+    ast.Name: lambda self, node: None,
+}
+
+
+def _registered(node: ast.Call) -> list[str]:
+    """String and enum-member names in a registering call, also inside nested calls' ``name``/``names``."""
+    names: list[str] = []
+    stack: list[ast.AST] = [*node.args[:1], *(k.value for k in node.keywords if k.arg in ("name", "names", "key"))]
+    if node.args and isinstance(node.args[0], ast.Call):
+        inner = node.args[0]
+        stack = [*inner.args[:1], *(k.value for k in inner.keywords if k.arg in ("name", "names", "key"))]
+    for s in stack:
+        names += strings(s)
+    for extra in node.args[1:]:
+        if string(extra) is not None:
+            names.append(string(extra) or "")
+    return names
+
+
+def _trivial(body: list[ast.stmt]) -> bool:
+    """A shim: nothing but documentation, pass, or an ``__init__`` that warns and calls its parent."""
+
+    def forwards(s: ast.stmt) -> bool:
+        if isinstance(s, ast.Pass) or (isinstance(s, ast.Expr) and isinstance(s.value, ast.Constant)):
+            return True
+        if isinstance(s, ast.FunctionDef) and s.name in ("__init__", "__post_init__"):
+            return all(
+                isinstance(x, ast.Expr | ast.Pass | ast.Import | ast.ImportFrom) for x in s.body
+            ) and any("super" in ast.unparse(x) or "warn" in ast.unparse(x) for x in s.body)
+        return False
+
+    return all(forwards(s) for s in body)
+
+
+def read_python(source: bytes) -> f.PythonFacts:
+    """Facts of one Python source. Never raises; what cannot be read is in ``problems``."""
+    module, problems = parse(source)
+    reader = _Reader()
+    try:
+        reader.body(module.body)
+    except RecursionError:
+        problems.append(f.ProblemFact(1, "nested too deeply: the rest of the file is not read"))
+    reader.facts.uses = sorted(reader.uses)
+    reader.facts.problems = problems
+    return reader.facts
+
+
+# names read by files that declare nothing ---------------------------------------------------------
+_CHUNK = re.compile(rb"^(?=(?:    )?(?:async def |def |class |@)|[^\s#)\]}])", re.M)
+_USE = re.compile(
+    rb"#[^\n]*"
+    rb'|"""(?:[^"\\]|\\.|"(?!""))*"""|\'\'\'(?:[^\'\\]|\\.|\'(?!\'\'))*\'\'\''
+    rb'|"([A-Za-z_][\w.+\-/]{0,60})"|\'([A-Za-z_][\w.+\-/]{0,60})\''
+    rb'|"(?:[^"\\\n]|\\.)*"|\'(?:[^\'\\\n]|\\.)*\''
+    rb"|\.([A-Za-z_]\w*)\b(?!\s*=[^=])",
+    re.S,
+)
+
+
+def chunks(source: bytes) -> Iterator[bytes]:
+    """Pieces of a file cut at statements and methods, never inside a triple-quoted string."""
+    held = b""
+    for piece in _CHUNK.split(source):
+        held = held + piece if held else piece
+        if held.count(b'"""') % 2 == 0 and held.count(b"'''") % 2 == 0:
+            yield held
+            held = b""
+    if held:
+        yield held
+
+
+def names_read(chunk: bytes) -> set[bytes]:
+    """Attribute reads and short strings in a piece of Python, comments and documentation left out."""
+    found: set[bytes] = set()
+    for groups in _USE.findall(chunk):
+        found.update(groups)
+    found.discard(b"")
+    return found

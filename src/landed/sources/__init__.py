@@ -1,0 +1,1 @@
+"""Where bytes come from. Knows git and package archives, and nothing of reinforcement learning."""

@@ -1,0 +1,1 @@
+"""Tables on disk: the text snapshot that people review, and the SQLite file that answers are read from."""
