@@ -23,8 +23,9 @@ class Kept(msgspec.Struct):
     commits: list[Commit]
     deltas: list[Delta]
     problems: list[tuple[str, str, int, str, int]]
-    blobs: int
-    declaring: int
+    blobs: list[str]
+    declaring: list[str]
+    head_lines: list[tuple[str, str, str, int]]
 
 
 _SCHEMA = """
@@ -43,7 +44,6 @@ class Cache:
         self.path = path
         self._facts: list[tuple[str, str, bytes]] = []
         self._uses: list[tuple[str, bytes]] = []
-        self.seen: set[str] = set()
         self.db = self._open(path)
 
     def _open(self, path: Path | None) -> sqlite3.Connection:
@@ -155,8 +155,3 @@ class Cache:
         self.db.execute("delete from derived")
         self.db.execute("insert into derived values (?, ?)", (stamp, zlib.compress(data, 1)))
         self.db.commit()
-
-    def count_declaring(self, needs: dict[str, set[str]]) -> int:
-        """Distinct blobs whose declarations were read so far."""
-        kept = {b for (b,) in self.db.execute("select distinct blob from facts")}
-        return len(kept | {b for b, n in needs.items() if n != {"uses"}})

@@ -32,8 +32,11 @@ class History(msgspec.Struct):
     commits: list[Commit]
     deltas: list[Delta]
     problems: list[tuple[str, str, int, str, int]]
+    #: distinct blobs read for declarations or uses, and those of them read for declarations
     blobs: int
     declaring: int
+    #: (option, value, path, line) of every option of the head's tree
+    head_lines: list[tuple[str, str, str, int]]
 
 
 class Plan(msgspec.Struct):
@@ -94,7 +97,7 @@ def replay(repo: Repo, plan: Plan, cache_file: Path | None) -> History:
 
 
 def _history(kept: Kept) -> History:
-    return History(kept.head, kept.commits, kept.deltas, kept.problems, kept.blobs, kept.declaring)
+    return History(kept.head, kept.commits, kept.deltas, kept.problems, len(kept.blobs), len(kept.declaring), kept.head_lines)
 
 
 class _Replay:
@@ -156,16 +159,15 @@ class _Replay:
         problems = self.problems(commits, needs, first)
         slim = [Commit(c.sha, c.parents, c.committed, c.authored, c.pr, []) for c in commits]
         old = self.kept
-        known = {b for b in self.cache.seen}
         kept = Kept(
             head,
             (old.commits if old else []) + slim,
             deltas,
-            sorted(set((old.problems if old else []) + problems)),
-            len(known | set(needs)),
-            0,
+            sorted((old.problems if old else []) + problems),
+            sorted({*(old.blobs if old else ()), *needs}),
+            sorted({*(old.declaring if old else ()), *(b for b, n in needs.items() if n != {"uses"})}),
+            [(o, v, s.path, s.line) for (o, v), s in state.shown().items()],
         )
-        kept.declaring = self.cache.count_declaring(needs)
         self.cache.keep(self.plan.digest(), kept)
         return _history(kept)
 
@@ -233,7 +235,7 @@ class _Replay:
 
     def problems(self, commits: list[Commit], needs: dict[str, set[str]], first: int) -> list[tuple[str, str, int, str, int]]:
         out = []
-        done: set[tuple[str, str]] = set()
+        done = {(path, blob) for path, blob, *_ in self.kept.problems} if self.kept else set()
         for n, commit in enumerate(commits, first):
             for c in commit.changes:
                 if c.new == ABSENT or (c.path, c.new) in done or c.new not in needs:

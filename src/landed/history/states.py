@@ -78,6 +78,8 @@ class State:
         self.made: list[dict[str, list[Decl]]] = [{} for _ in rules.rules]
         #: key -> its places, ordered when shown
         self.places: dict[Key, dict[tuple[int, str, int], Decl]] = {}
+        #: identifier -> keys that are read by it
+        self.by_ident: dict[str, set[Key]] = {}
         self.readers: dict[int, int] = {}
 
     def apply(self, changes: Iterable[tuple[str, str, str]], seq: int = 0) -> Delta:
@@ -106,7 +108,7 @@ class State:
         keys: dict[Key, Shown | None] = {}
         for i, paths in sorted(dirty.items()):
             self._update(i, paths, keys)
-        differences = []
+        differences: list[Difference] = []
         for key, before_shown in sorted(keys.items()):
             after_shown = self.show(key)
             if before_shown != after_shown and not _only_line(before_shown, after_shown):
@@ -118,12 +120,16 @@ class State:
                 )
                 differences.append(Difference(*key, before_shown, after_shown, moved))
         both = read & unread  # moved from one file to another within this commit
-        return Delta(
-            seq,
-            differences,
-            sorted(self.names[n] for n in read - both if self.readers.get(n)),
-            sorted(self.names[n] for n in unread - both if not self.readers.get(n)),
-        )
+        now_read = sorted(self.names[n] for n in read - both if self.readers.get(n))
+        now_unread = sorted(self.names[n] for n in unread - both if not self.readers.get(n))
+        told = {(d.option, d.value) for d in differences}
+        for n in (*now_read, *now_unread):
+            for key in sorted(self.by_ident.get(n, ())):
+                # its line now, since something is said of it at this commit
+                if key not in told and (shown := self.show(key)):
+                    told.add(key)
+                    differences.append(Difference(*key, shown, shown))
+        return Delta(seq, sorted(differences, key=lambda d: (d.option, d.value)), now_read, now_unread)
 
     def _update(self, i: int, paths: set[str], keys: dict[Key, Shown | None]) -> None:
         rule = self.rules.rules[i]
@@ -151,6 +157,9 @@ class State:
                 if key not in keys:
                     keys[key] = self.show(key)
                 self.places.setdefault(key, {})[decl.rule, decl.path, decl.line] = decl
+                if decl.wiring != "self":
+                    for n in decl.ident.split("|"):
+                        self.by_ident.setdefault(n, set()).add(key)
 
     def _evaluate(self, i: int, files: dict[str, str]) -> list[Decl]:
         reader: str = READER_OF[self.rules.rules[i].kind]

@@ -333,6 +333,7 @@ class Deriver:
     def options(self) -> list[OptionRow]:
         last = len(self.history.commits) - 1
         origin = self._origins()
+        lines = {(o, v): line for o, v, _, line in self.history.head_lines}
         out = []
         alive = {k: s for k in self.timeline.all_keys() if (s := self.timeline.at(k, last))}
         for option in sorted({o for o, _ in alive}):
@@ -346,7 +347,7 @@ class Deriver:
             out.append(
                 OptionRow(
                     self.framework.framework, self.repo, option, shown.type, shown.default,
-                    json.dumps(values, ensure_ascii=False) if values else "", shown.path, str(shown.line), commit.sha,
+                    json.dumps(values, ensure_ascii=False) if values else "", shown.path, str(lines.get(key, shown.line)), commit.sha,
                     iso(commit.committed), self.plain_tier(key, shown), " ".join(methods), "yes" if wired else "no",
                 )
             )  # fmt: skip
