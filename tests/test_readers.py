@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from landed.history.states import state_of
 from landed.options.facts import PythonFacts, TextFacts
 from landed.options.hydra import compose
-from landed.options.python import chunks, names_read, read_python
+from landed.options.python import Memo, chunks, names_read, read_python
 from landed.options.read import read
 from landed.options.rules import READER_OF, Rule, RuleSet, glob
 from landed.options.shell import read_shell
@@ -134,6 +134,13 @@ def test_enums_registries_and_tables() -> None:
     assert options(files, kind="registry", names=["register_loss"], option="l").keys() == {("l", "k1"), ("l", "k2")}
     assert options(files, kind="registry", names=["register"], option="r").keys() == {("r", "opo")}
     assert options(files, kind="table", names=["LOSSES"], option="t").keys() == {("t", "ppo"), ("t", "gspo"), ("t", "cispo")}
+    params = {"a.py": """
+        class Trainer:
+            default_params = {"clip": .2, "adaptive": True, "target": -1, "model": build()}
+    """}
+    assert options(params, kind="table", names=["default_params"], prefix="Trainer") == {
+        ("Trainer.clip", ""): "0.2", ("Trainer.adaptive", ""): "true", ("Trainer.target", ""): "-1", ("Trainer.model", ""): "",
+    }  # fmt: skip
 
 
 def test_string_comparisons_and_membership() -> None:
@@ -252,6 +259,28 @@ def test_pieces_of_a_file_read_the_same_names_as_the_whole(pieces: list[str]) ->
     exact = {u.encode() for u in read_python(source).uses}
     assert exact <= by_piece
     assert not {b"hidden", b"comment", b"text"} & by_piece
+
+
+_CLASSES = st.sampled_from(
+    [
+        "@dataclass\nclass C(Base):\n    a: int = 1\n", "class D:\n    x = 1\n\n", "class E(Enum):\n    A = 'a'\n",
+        "    def m(self, q=1):\n        '''doc\n    def no(): ...\n'''\n        if self.mode == 'x' * 3:\n            return cfg['k']\n\n",
+        "    @property\n    def p(self):\n        return getattr(self.c, 'z', 2)\n", "    later: float = 0.5\n",
+        "    def __init__(self, lr=0.1):\n        super().__init__(lr)\n", "# " + "pad " * 500 + "\n", "def g(a=1):\n    return a.b\n",
+        "try:\n    import q\nexcept ImportError:\n    q = {'k': 1}\nelse:\n    z = 1\n", "@register_loss(\n    'gspo',\n)\n", "x = [\n'a',\n]\n",
+        'T = """\nclass F:\n    y = 1\n"""\n', "p.add_argument('--a', choices=['b'])\n", "if (\n    a\n):\n    pass\n", "    # odd\n", "\\\n",
+        "    class Inner:\n        z: int = 3\n\n        def __init__(self): ...\n", "x = 1 if y else \\\nz\n", "with a:\n  b.c\n", "\r\n", "\f\n",
+    ]
+)  # fmt: skip
+
+
+@settings(max_examples=400, deadline=None)
+@given(st.lists(st.lists(_CLASSES, max_size=10).map("".join), min_size=1, max_size=4))
+def test_reading_by_pieces_gives_the_same_facts(versions: list[str]) -> None:
+    memo: Memo = {}
+    for text in versions:
+        assert read_python(text.encode(), memo) == read_python(text.encode())
+
 
 
 def test_yaml_keys_lines_defaults_and_scalars() -> None:

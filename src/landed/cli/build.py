@@ -87,8 +87,8 @@ def replay(a: argparse.Namespace) -> int:
     out = Path(a.out) if a.out else text.SNAPSHOT
     todo = jobs(a, field)
     result = run_all(todo, workers=a.workers or None, progress=_progress)
+    report_unmapped(result.unmapped, field)
     if result.unmapped and not a.allow_unmapped:
-        report_unmapped(result.unmapped, field)
         print("landed: nothing written; --allow-unmapped writes all the same", file=sys.stderr)
         return 1
     tables: dict[str, list[Record]] = {**result.tables, **catalog_tables(field)}

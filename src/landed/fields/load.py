@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import re
 from collections import Counter
 from pathlib import Path
 from typing import Any, Literal
@@ -153,10 +154,21 @@ class Field(msgspec.Struct):
 SCHEMAS: dict[str, Any] = {"framework": Framework, "method": Method, "failure": Failure}
 
 
+class _Loader(getattr(yaml, "CSafeLoader", yaml.SafeLoader)):  # type: ignore[misc]
+    """Booleans are ``true`` and ``false`` only, as in YAML 1.2: ``on`` is a key here."""
+
+
+_BOOL = "tag:yaml.org,2002:bool"
+_Loader.yaml_implicit_resolvers = {
+    first: [(tag, pattern) for tag, pattern in found if tag != _BOOL] for first, found in _Loader.yaml_implicit_resolvers.items()
+}
+_Loader.add_implicit_resolver(_BOOL, re.compile(r"(?:true|True|TRUE|false|False|FALSE)\Z"), list("tTfF"))
+
+
 def read_file(path: Path, kind: type[msgspec.Struct]) -> Any:
     """One YAML file as a checked record."""
     try:
-        loaded = yaml.load(path.read_text("utf-8"), Loader=getattr(yaml, "CSafeLoader", yaml.SafeLoader))
+        loaded = yaml.load(path.read_text("utf-8"), Loader=_Loader)
     except (yaml.YAMLError, UnicodeDecodeError) as e:
         raise DataError(f"{path}: not readable as YAML: {e}", mend="mend the syntax at that place") from None
     try:

@@ -17,7 +17,7 @@ from landed.history.cache import Cache, Kept
 from landed.history.states import Delta, State
 from landed.options import facts as f
 from landed.options.facts import READER_VERSION
-from landed.options.python import chunks, names_read
+from landed.options.python import Memo, chunks, names_read
 from landed.options.read import Facts, decode, encode, read, unreadable
 from landed.options.rules import RuleSet, glob
 from landed.sources.git import ABSENT, MAX_BLOB_BYTES, Change, Commit, Repo
@@ -127,7 +127,7 @@ class _Replay:
             start = [Change(p, ABSENT, b) for p, b in sorted(self.repo.tree(since).items())]
         wanted: dict[str, str] = {}
         for change in [*start, *(c for commit in commits for c in commit.changes)]:
-            if self.rules.of(change.path) or self.is_reader(change.path):
+            if self.rules.readers(change.path) or self.is_reader(change.path):
                 for blob in (change.old, change.new):
                     if blob != ABSENT:
                         wanted.setdefault(blob, change.path)
@@ -180,18 +180,23 @@ class _Replay:
             if lacking:
                 todo.append((path, blob))
         todo.sort()
-        for blob, data in self.repo.blobs(b for _, b in todo):
+        memo: Memo = {}
+        path = ""
+        for (here, _), (blob, data) in zip(todo, self.repo.blobs(b for _, b in todo), strict=True):
+            if here != path:
+                # versions of one file share most of their pieces; other files hardly any
+                path, memo = here, {}
+                self.chunks.clear()
             for need in sorted(needs[blob] - have.get(blob, set())):
                 if need == "uses":
                     self.used[blob] = names = self.names_in(data) if data is not None else _EMPTY
                     self.cache.put_uses(blob, [self.names.names[n] for n in names])
                     continue
-                made = read(need, data, self.patterns) if data is not None else unreadable(need, "not in this clone, or damaged")
+                made = read(need, data, self.patterns, memo) if data is not None else unreadable(need, "not in this clone, or damaged")
                 packed = encode(made)
                 self.facts[blob, need] = packed if len(packed) > 20_000 else made
                 if data is not None:
                     self.cache.put(blob, need, packed)
-        self.chunks.clear()
 
     def names_in(self, data: bytes) -> frozenset[int]:
         if len(data) > MAX_BLOB_BYTES:

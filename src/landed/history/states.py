@@ -148,10 +148,10 @@ class State:
                 key = (decl.option, decl.value)
                 if key not in keys:
                     keys[key] = self.show(key)
-                held = self.places[key]
+                held = self.places.get(key, {})
                 held.pop((decl.rule, decl.path, decl.line), None)
                 if not held:
-                    del self.places[key]
+                    self.places.pop(key, None)  # one line may declare a key twice
             for decl in new:
                 key = (decl.option, decl.value)
                 if key not in keys:

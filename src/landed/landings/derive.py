@@ -309,7 +309,9 @@ class Deriver:
                 if shown is None:
                     continue
                 tier = self.plain_tier(key, shown)
-                if tier in ("core", "switch") and self._is_default(m, key, value, position):
+                if tier == "default" and m.default_if:
+                    tier = "conditional_default"
+                elif tier in ("core", "switch") and self._is_default(m, key, value, position):
                     tier = "conditional_default" if m.default_if else "default"
                 if not best or (tier and TIERS.index(tier) < TIERS.index(best)):
                     best = tier
@@ -323,7 +325,7 @@ class Deriver:
         if m.on == "nonnull":
             return default not in ("null", "None", "")
         if m.on == "nonzero":
-            return default not in ("null", "None", "") and not same_value(default, "0")
+            return default not in ("null", "None", "", "false", "False") and not same_value(default, "0")
         want = m.on or value
         if not want:
             return False
@@ -421,10 +423,14 @@ def _normal(name: str) -> str:
 def _alike(old: str, before: Shown, new: str, after: Shown) -> float:
     """How sure it is that two names removed and added in one commit are one option; 0 if not sure."""
     same_default = bool(before.default) and bool(after.default) and same_value(before.default, after.default)
+    same_place = before.path == after.path
+    telling = same_default and before.default not in ("null", "None", "false", "true", "0", "1", "0.0", "1.0")
+    if not same_place and not telling:
+        return 0.0
     if _normal(old) == _normal(new) and _normal(old):
         # the last part of the name stayed: moved to another section or spelled another way
         return 2.0 + same_default
-    if not same_default or (before.default in ("null", "false", "true", "0", "1", "") and before.path != after.path):
+    if not same_place or not same_default:
         return 0.0
     ratio = difflib.SequenceMatcher(None, _normal(old), _normal(new)).ratio()
     return ratio if ratio >= 0.7 else 0.0

@@ -5,7 +5,7 @@ from __future__ import annotations
 import msgspec
 
 #: Part of every cache key: raise it when a reader's output changes.
-READER_VERSION = "2"
+READER_VERSION = "3"
 
 
 class _Fact(msgspec.Struct, array_like=True, gc=False):
@@ -67,12 +67,16 @@ class RegistrationFact(_Fact):
 
 
 class TableFact(_Fact):
-    """A dictionary, list, tuple or set of names assigned to a variable. ``lines`` is parallel to ``keys``."""
+    """A dictionary, list, tuple or set of names assigned to a variable. ``lines`` is parallel to ``keys``.
+
+    ``values`` is parallel too, for a dictionary: constant values as text, other values empty.
+    """
 
     name: str
     keys: list[str]
     lines: list[int]
     scope: str
+    values: list[str] = []
 
 
 class CompareFact(_Fact):

@@ -3,8 +3,12 @@
 from __future__ import annotations
 
 import ast
+import hashlib
 import re
+import warnings
 from collections.abc import Iterator
+
+import msgspec
 
 from landed.options import facts as f
 from landed.options.syntax import parse
@@ -109,7 +113,9 @@ def _literal_choices(node: ast.AST | None) -> list[str]:
             node = ast.parse(node.value, mode="eval").body
         except (SyntaxError, ValueError):
             return []
-    for sub in ast.walk(node) if node else ():
+    if node is None or isinstance(node, ast.Constant | ast.Name | ast.Attribute):
+        return []
+    for sub in ast.walk(node):
         if isinstance(sub, ast.Subscript) and dotted(sub.value).rpartition(".")[2] == "Literal":
             inner = sub.slice.elts if isinstance(sub.slice, ast.Tuple) else [sub.slice]
             found += [canonical(e) for e in inner if isinstance(e, ast.Constant)]
@@ -188,11 +194,11 @@ def _parameters(args: ast.arguments) -> list[f.FieldFact]:
     ]
 
 
-def _is_config(node: ast.ClassDef, bases: list[str], decorators: list[str]) -> bool:
+def _is_config(fact: f.ClassFact) -> bool:
     return (
-        any("dataclass" in d or d.endswith("define") for d in decorators)
-        or any(_CONFIG_BASES.search(b) for b in bases)
-        or bool(_CONFIG_NAME.search(node.name))
+        any("dataclass" in d or d.endswith("define") for d in fact.decorators)
+        or any(_CONFIG_BASES.search(b) for b in fact.bases)
+        or bool(_CONFIG_NAME.search(fact.name))
     )
 
 
@@ -234,9 +240,19 @@ class _Reader:
     def class_def(self, node: ast.ClassDef) -> None:
         bases = [dotted(b) for b in node.bases if not isinstance(b, ast.Call)]
         decorators = [dotted(d.func) if isinstance(d, ast.Call) else dotted(d) for d in node.decorator_list]
-        enum = any(_ENUM_BASES.search(b) for b in bases)
-        fact = f.ClassFact(node.name, bases, decorators, node.lineno, [], [], [], _trivial(node.body))
-        for s in node.body:
+        fact = f.ClassFact(node.name, bases, decorators, node.lineno, [], [], [], True)
+        self.facts.classes.append(fact)
+        for d in node.decorator_list:
+            self.decorator(d, node.name)
+        for b in node.bases:
+            self.visit(b)
+        self.class_body(fact, node.body)
+
+    def class_body(self, fact: f.ClassFact, body: list[ast.stmt]) -> None:
+        """Statements of a class, all of them or a piece; what they declare is added to ``fact``."""
+        enum = any(_ENUM_BASES.search(b) for b in fact.bases)
+        fact.trivial = fact.trivial and _trivial(body)
+        for s in body:
             if isinstance(s, ast.AnnAssign) and isinstance(s.target, ast.Name):
                 default, choices, nested = _field_default(s.value)
                 fact.fields.append(
@@ -251,15 +267,10 @@ class _Reader:
                 target.append(f.FieldFact(s.targets[0].id, "", default, s.lineno, choices, nested))
             elif isinstance(s, ast.FunctionDef) and s.name == "__init__":
                 fact.init = _parameters(s.args)
-        self.facts.classes.append(fact)
-        for d in node.decorator_list:
-            self.decorator(d, node.name)
-        for b in node.bases:
-            self.visit(b)
-        quiet = enum or _is_config(node, bases, decorators)
+        quiet = enum or _is_config(fact)
         self.quiet += quiet
-        self.scope.append(node.name)
-        self.body(node.body)
+        self.scope.append(fact.name)
+        self.body(body)
         self.scope.pop()
         self.quiet -= quiet
 
@@ -309,12 +320,16 @@ class _Reader:
     def table(self, name: str, value: ast.AST | None) -> None:
         scope = ".".join(self.scope)
         if isinstance(value, ast.Dict):
-            pairs = [(s, k.lineno) for k in value.keys if k is not None for s in strings(k)]
-            if pairs:
-                self.facts.tables.append(f.TableFact(name, [k for k, _ in pairs], [n for _, n in pairs], scope))
+            rows = [
+                (s, k.lineno, canonical(v) if isinstance(v, ast.Constant | ast.UnaryOp) else "")
+                for k, v in zip(value.keys, value.values, strict=True) if k is not None for s in strings(k)
+            ]  # fmt: skip
+            if rows:
+                self.facts.tables.append(f.TableFact(name, [r[0] for r in rows], [r[1] for r in rows], scope, [r[2] for r in rows]))
         elif value is not None:
             found = strings(value) if not isinstance(value, ast.Constant | ast.Attribute) else []
-            found = found or _literal_choices(value)
+            if not found and isinstance(value, ast.Subscript):
+                found = _literal_choices(value)
             if found:
                 self.facts.tables.append(f.TableFact(name, found, [value.lineno] * len(found), scope))  # type: ignore[attr-defined]
 
@@ -470,8 +485,16 @@ def _trivial(body: list[ast.stmt]) -> bool:
     return all(forwards(s) for s in body)
 
 
-def read_python(source: bytes) -> f.PythonFacts:
-    """Facts of one Python source. Never raises; what cannot be read is in ``problems``."""
+def read_python(source: bytes, memo: Memo | None = None) -> f.PythonFacts:
+    """Facts of one Python source. Never raises; what cannot be read is in ``problems``.
+
+    With a ``memo``, statements and methods that were read before, in another version of the file, are not parsed
+    again; a file that does not fall into pieces is read whole. The facts are the same either way.
+    """
+    if memo is not None:
+        made = _by_pieces(source, memo)
+        if made is not None:
+            return made
     module, problems = parse(source)
     reader = _Reader()
     try:
@@ -483,8 +506,152 @@ def read_python(source: bytes) -> f.PythonFacts:
     return reader.facts
 
 
+class _Piece(msgspec.Struct, gc=False):
+    """Facts of a piece with lines counted from its first; ``part`` is what a piece of a class adds to it."""
+
+    facts: f.PythonFacts
+    part: f.ClassFact | None
+
+
+#: (digest of a piece, class it stands in) -> its facts
+Memo = dict[tuple[bytes, str], _Piece]
+
+_TOP = re.compile(rb"\n(?=[^\s#)\]}])")
+_METHOD = re.compile(rb"\n(?=    (?:async def |def |class |@))")
+_CONTINUES = re.compile(rb"(?:else|elif|except|finally|case)\b|[\"']")
+_DEFINES = re.compile(rb"\s*(?:async def |def |class )")
+_COOKIE = re.compile(rb"\A(?:[^\n]*\n)?[ \t]*#[^\n]*coding[:=]")
+#: classes longer than this are cut at their methods
+_LONG_CLASS = 1500
+
+
+def _split(source: bytes, at: re.Pattern[bytes]) -> Iterator[bytes]:
+    """``source`` cut behind every match (a line break: a pattern that begins with a literal is searched fast)."""
+    start = 0
+    for found in at.finditer(source):
+        yield source[start : found.end()]
+        start = found.end()
+    if start < len(source):
+        yield source[start:]
+
+
+def _cut(source: bytes, at: re.Pattern[bytes]) -> list[bytes]:
+    """Pieces that begin behind matches of ``at``; decorators stay with what they decorate, strings stay whole."""
+    out: list[bytes] = []
+    held = b""
+    for piece in _split(source, at):
+        if out and not held and _CONTINUES.match(piece):
+            held = out.pop()
+        held = held + piece if held else piece
+        if held.count(b'"""') % 2 or held.count(b"'''") % 2:
+            continue
+        if held.lstrip().startswith(b"@") and not _DEFINES.match(piece):
+            continue
+        out.append(held)
+        held = b""
+    if held:
+        out.append(held)
+    return out
+
+
+def _by_pieces(source: bytes, memo: Memo) -> f.PythonFacts | None:
+    """The facts put together from pieces, or None where a piece cannot be read by itself."""
+    if b"\0" in source or b"\r" in source or _COOKIE.match(source):
+        return None
+    out = f.PythonFacts([], [], [], [], [], [], [], [], [])
+    uses: set[str] = set()
+    line = 0
+    for piece in _cut(source, _TOP):
+        is_class = piece.startswith(b"class ") or (piece.startswith(b"@") and b"\nclass " in piece)
+        parts = _cut(piece, _METHOD) if is_class and len(piece) > _LONG_CLASS else [piece]
+        whole: f.ClassFact | None = None
+        for n, part in enumerate(parts):
+            inside = "" if whole is None else f"{whole.name}|{' '.join(whole.bases)}|{' '.join(whole.decorators)}"
+            key = (hashlib.blake2b(part, digest_size=16).digest(), inside)
+            found = memo.get(key)
+            if found is None:
+                found = _read_piece(part, whole)
+                if found is None:
+                    return None
+                memo[key] = found
+            before = len(out.classes)
+            _add(out, found.facts, line)
+            uses.update(found.facts.uses)
+            if n == 0 and len(parts) > 1:
+                if len(out.classes) == before:
+                    return None
+                whole = out.classes[before]
+            elif found.part is not None and whole is not None:
+                whole.fields += [_down(x, line) for x in found.part.fields]
+                whole.members += [_down(x, line) for x in found.part.members]
+                whole.init = [_down(x, line) for x in found.part.init] if found.part.name else whole.init
+                whole.trivial = whole.trivial and found.part.trivial
+            line += part.count(b"\n")
+    out.uses = sorted(uses)
+    return out
+
+
+def _read_piece(piece: bytes, inside: f.ClassFact | None) -> _Piece | None:
+    reader = _Reader()
+    part = None
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            text = b"if 1:\n" + piece if inside else piece
+            module = compile(text, "<blob>", "exec", ast.PyCF_ONLY_AST, dont_inherit=True)
+        assert isinstance(module, ast.Module)
+        if inside is None:
+            reader.body(module.body)
+        else:
+            holder = module.body[0]
+            if len(module.body) != 1 or not isinstance(holder, ast.If) or holder.orelse:
+                return None
+            part = f.ClassFact(inside.name, inside.bases, inside.decorators, 0, [], [], [], True)
+            reader.class_body(part, holder.body)
+            facts = f.PythonFacts([], [], [], [], [], [], [], [], [])
+            _add(facts, reader.facts, -1)
+            reader.facts = facts
+            # the name stands for: this piece has the class's __init__
+            has_init = any(isinstance(s, ast.FunctionDef) and s.name == "__init__" for s in holder.body)
+            part = f.ClassFact(
+                part.name if has_init else "", [], [], 0, [_down(x, -1) for x in part.fields], [_down(x, -1) for x in part.init],
+                [_down(x, -1) for x in part.members], part.trivial,
+            )  # fmt: skip
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
+        return None
+    reader.facts.uses = sorted(reader.uses)
+    return _Piece(reader.facts, part)
+
+
+def _down(x: f.FieldFact, by: int) -> f.FieldFact:
+    return f.FieldFact(x.name, x.type, x.default, x.line + by, x.choices, x.nested)
+
+
+def _add(out: f.PythonFacts, more: f.PythonFacts, by: int) -> None:
+    """Append facts of a piece that begins ``by`` lines down."""
+    for c in more.classes:
+        out.classes.append(
+            f.ClassFact(
+                c.name, c.bases, c.decorators, c.line + by, [_down(x, by) for x in c.fields], [_down(x, by) for x in c.init],
+                [_down(x, by) for x in c.members], c.trivial,
+            )
+        )  # fmt: skip
+    for fn in more.functions:
+        out.functions.append(f.FunctionFact(fn.name, [_down(x, by) for x in fn.params], fn.line + by, fn.scope))
+    for a in more.arguments:
+        out.arguments.append(f.ArgumentFact(a.call, a.flags, a.dest, a.default, a.type, a.choices, a.line + by, a.scope))
+    for r in more.registrations:
+        out.registrations.append(f.RegistrationFact(r.call, r.names, r.line + by, r.target))
+    for t in more.tables:
+        out.tables.append(f.TableFact(t.name, t.keys, [n + by for n in t.lines], t.scope, t.values))
+    for k in more.compares:
+        out.compares.append(f.CompareFact(k.subject, k.values, k.line + by, k.scope))
+    for d in more.reads:
+        out.reads.append(f.ReadFact(d.how, d.receiver, d.key, d.default, d.line + by, d.scope))
+
+
 # names read by files that declare nothing ---------------------------------------------------------
-_CHUNK = re.compile(rb"^(?=(?:    )?(?:async def |def |class |@)|[^\s#)\]}])", re.M)
+_CHUNK = re.compile(rb"\n(?=(?:    )?(?:async def |def |class |@)|[^\s#)\]}])")
 _USE = re.compile(
     rb"#[^\n]*"
     rb'|"""(?:[^"\\]|\\.|"(?!""))*"""|\'\'\'(?:[^\'\\]|\\.|\'(?!\'\'))*\'\'\''
@@ -498,7 +665,7 @@ _USE = re.compile(
 def chunks(source: bytes) -> Iterator[bytes]:
     """Pieces of a file cut at statements and methods, never inside a triple-quoted string."""
     held = b""
-    for piece in _CHUNK.split(source):
+    for piece in _split(source, _CHUNK):
         held = held + piece if held else piece
         if held.count(b'"""') % 2 == 0 and held.count(b"'''") % 2 == 0:
             yield held

@@ -8,13 +8,12 @@ from collections.abc import Callable
 import msgspec
 
 from landed.options import facts as f
-from landed.options.python import read_python
+from landed.options.python import Memo, read_python
 from landed.options.shell import read_shell
 from landed.options.yamls import read_yaml
 from landed.sources.git import MAX_BLOB_BYTES
 
-_READ: dict[str, Callable[[bytes], f.PythonFacts | f.TextFacts]] = {
-    "python": read_python,
+_READ: dict[str, Callable[[bytes], f.TextFacts]] = {
     "yaml": read_yaml,
     "shell": read_shell,
 }
@@ -30,13 +29,15 @@ _EMPTY: dict[str, Callable[[], f.PythonFacts | f.TextFacts]] = {
 Facts = f.PythonFacts | f.TextFacts | int
 
 
-def read(need: str, data: bytes, patterns: dict[str, re.Pattern[bytes]]) -> Facts:
-    """Facts of one kind. A marker's fact is the line of its first match, 0 if none."""
+def read(need: str, data: bytes, patterns: dict[str, re.Pattern[bytes]], memo: Memo | None = None) -> Facts:
+    """Facts of one kind. A marker's fact is the line of its first match, 0 if none. ``memo`` is for Python."""
     if need.startswith("marker:"):
         found = patterns[need].search(data)
         return data.count(b"\n", 0, found.start()) + 1 if found else 0
     if len(data) > MAX_BLOB_BYTES:
         return unreadable(need, f"not read: {len(data)} bytes is more than {MAX_BLOB_BYTES}")
+    if need == "python":
+        return read_python(data, memo)
     return _READ[need](data)
 
 

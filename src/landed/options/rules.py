@@ -297,11 +297,12 @@ def _table(rule: Rule, i: int, files: Files) -> list[Decl]:
         assert isinstance(facts, f.PythonFacts)
         for t in facts.tables:
             if (named(t.name, rule.names) or named(t.name.rpartition(".")[2], rule.names)) and named(t.scope, rule.scopes):
-                pairs = [(k, n) for k, n in zip(t.keys, t.lines, strict=True) if named(k, rule.keys)]
+                values = t.values or [""] * len(t.keys)
+                rows = [(k, n, v) for k, n, v in zip(t.keys, t.lines, values, strict=True) if named(k, rule.keys)]
                 if rule.option:
-                    out += _values(rule, i, rule.option, pairs, path)
+                    out += _values(rule, i, rule.option, ((k, n) for k, n, _ in rows), path)
                 else:
-                    out += [Decl(_join(rule.prefix, k), "", "", "", path, n, i, leaf(k), "read") for k, n in pairs]
+                    out += [Decl(_join(rule.prefix, k), "", v, "", path, n, i, leaf(k), "read") for k, n, v in rows]
     return out
 
 
