@@ -45,6 +45,7 @@ def field_with(folder: Path, *frameworks: dict[str, object]) -> Path:
         entry = {"slug": slug, "name": slug.upper(), "form": "new-loss", "description": "d", "first_public": "2023-11-01", "first_public_basis": "reference"}
         (base / "methods" / f"{slug}.yaml").write_text(yaml.safe_dump(entry))
     (base / "failures.yaml").write_text("failures: []\n")
+    load.cache_clear()
     return folder
 
 

@@ -346,6 +346,12 @@ python -m x.main \
     } <= got  # fmt: skip
 
 
+def test_shell_scripts_with_any_character() -> None:
+    made = read_shell('echo "熵坍塌" \U0010ffff\x18 a.b=Ā x.y="é"\n'.encode())
+    assert {(k.key, k.value) for k in made.keys} == {("a.b", "Ā"), ("x.y", "é")}
+    read_shell(bytes.fromhex("2fc389c2b9354118c2af1a7bf48fbfbfc3aa36c4b01ac29502c3b11800054f4bc383c2a7"))
+
+
 def test_folders_files_and_path_patterns() -> None:
     files = {"recipe/dapo/run.sh": "", "recipe/dapo/a/b.py": "", "recipe/README.md": "", "recipe/prime/x.txt": "", "s/a.sh": ""}
     assert options(files, kind="folder", prefix="recipe/", paths=["recipe/**/*.{py,sh}"]).keys() == {("recipe/dapo", "")}

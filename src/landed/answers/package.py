@@ -81,7 +81,8 @@ def compare(package: ReadPackage, snapshot: Path) -> list[Held]:
     rows: list[OptionRow] = [r for r in text.read(snapshot, "options") if r.framework == package.framework]  # type: ignore[misc,union-attr]
     head: dict[str, OptionRow] = {}
     for r in rows:
-        head[r.option] = r
+        if r.type or r.default or not r.choices:  # else known by its values only
+            head[r.option] = r
         for value in msgspec.json.decode(r.choices) if r.choices else ():
             head[f"{r.option}={value}"] = r
     out = []

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 _OVERRIDE = re.compile(r"^(\+{0,2}|~)([A-Za-z_][\w./@-]*)=(.*)$", re.S)
 _FLAG = re.compile(r"^--?[A-Za-z][\w.-]*(=|$)")
 _VAR = re.compile(r"\$\{?(\w+)(?::-([^}]*))?\}?")
+_ASCII = bytes(b if 0 < b < 128 else ord("_") for b in range(256))
 
 
 @functools.cache
@@ -36,7 +37,9 @@ def read_shell(source: bytes) -> f.TextFacts:
 
     out = f.TextFacts([], [], "", [])
     parser, query = _tools()
-    tree = parser.parse(source)
+    # The grammar's scanner looks characters up in a table of one byte and crashes on some others, so it is given
+    # a letter for every byte outside ASCII; text is taken from the source, whose bytes stand at the same places.
+    tree = parser.parse(source.translate(_ASCII))
     captures = QueryCursor(query).captures(tree.root_node)
     variables: dict[str, str] = {}
     for node in sorted(captures.get("set", []), key=lambda n: n.start_byte):
