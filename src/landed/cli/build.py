@@ -15,7 +15,7 @@ from landed.errors import DataError, LandedError, SourceError, UsageError
 from landed.fields.load import FIELDS, Field, Framework, defects, load
 from landed.landings.derive import Unmapped
 from landed.landings.run import Done, Job, catalog_tables, run_all
-from landed.records.tables import Record, Run
+from landed.records.tables import TABLES, Record, Run
 from landed.store import text
 
 
@@ -142,7 +142,7 @@ def validate(a: argparse.Namespace) -> int:
     found += text.check(snapshot)
     counts = {}
     try:
-        for table in text.TABLES:
+        for table in TABLES:
             counts[table] = len(text.read(snapshot, table))
     except DataError as e:
         found.append(str(e))

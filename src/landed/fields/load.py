@@ -216,8 +216,8 @@ def defects(field: Field) -> list[str]:
         out += [f"{where}: rule id {i!r} is used {n} times" for i, n in ids.items() if n > 1]
         for part, rows in (("declarations", fw.declarations), ("methods", fw.methods), ("bulk", fw.bulk)):
             for row in rows:
-                if row.repo and row.repo not in repos:  # type: ignore[attr-defined]
-                    out.append(f"{where}: {part}: unknown repo {row.repo!r}")  # type: ignore[attr-defined]
+                if row.repo and row.repo not in repos:
+                    out.append(f"{where}: {part}: unknown repo {row.repo!r}")
         out += [f"{where}: methods: unknown method {m.method!r}" for m in fw.methods if m.method not in field.methods]
     return out
 

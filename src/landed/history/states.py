@@ -123,12 +123,12 @@ class State:
         now_read = sorted(self.names[n] for n in read - both if self.readers.get(n))
         now_unread = sorted(self.names[n] for n in unread - both if not self.readers.get(n))
         told = {(d.option, d.value) for d in differences}
-        for n in (*now_read, *now_unread):
-            for key in sorted(self.by_ident.get(n, ())):
+        for name in (*now_read, *now_unread):
+            for key in sorted(self.by_ident.get(name, ())):
                 # its line now, since something is said of it at this commit
                 if key not in told and (shown := self.show(key)):
                     told.add(key)
-                    differences.append(Difference(*key, shown, shown))
+                    differences.append(Difference(key[0], key[1], shown, shown))
         return Delta(seq, sorted(differences, key=lambda d: (d.option, d.value)), now_read, now_unread)
 
     def _update(self, i: int, paths: set[str], keys: dict[Key, Shown | None]) -> None:

@@ -20,7 +20,7 @@ from landed.history.states import Delta, Difference, Shown, same_value
 from landed.history.timeline import END, Span, Timeline, intersect, union
 from landed.landings.paste import paste
 from landed.options.rules import Key, RuleSet, glob, leaf, named
-from landed.records.tables import TIERS, Change, Event, Landing, OptionRow, Problem, Route, Tier
+from landed.records.tables import TIERS, Bound, Change, Event, Landing, OptionRow, Problem, Route, Tier
 from landed.sources.git import iso
 
 #: position of a landing at a merge commit, option -> commit inside the merged branch
@@ -77,7 +77,7 @@ class Deriver:
             self._methods = {k: tuple(sorted(v)) for k, v in found.items()}
         return self._methods.get(key, ())
 
-    def bound(self, position: int, option: str) -> tuple[str, str]:
+    def bound(self, position: int, option: str) -> tuple[Bound, str]:
         commit = self.history.commits[position]
         for b in self.bulk:
             if commit.sha.startswith(b.commit) and named(option, b.options):
@@ -121,7 +121,7 @@ class Deriver:
             self.field.name, self.framework.framework, self.repo, option, change, before, after, commit.sha,
             iso(commit.committed), iso(commit.authored), "", commit.pr, shown.path, str(shown.line),
             bound, reason, " ".join(self.methods_of((option, value))),
-        )  # type: ignore[arg-type]  # fmt: skip
+        )  # fmt: skip
 
     def _delta_events(self, delta: Delta) -> list[Event]:
         out: list[Event] = []
@@ -296,7 +296,7 @@ class Deriver:
             commit.pr, "", "", removed.sha if removed else "", iso(removed.committed) if removed else "",
             "" if removed else head_option, "" if removed else self.tier_at(m, last),
             _lag(method.first_public if method else "", commit.committed), "",
-        )  # type: ignore[arg-type]  # fmt: skip
+        )  # fmt: skip
 
     def tier_at(self, m: Mapping, position: int) -> Tier:
         """Highest tier among the names that offer the method at a position."""
@@ -344,7 +344,7 @@ class Deriver:
             shown = alive[key]
             since = min(origin[(option, v)] for v in ["", *values] if (option, v) in alive)
             commit = self.history.commits[since]
-            wired = any(b == END for _, b in self.timeline.wired(key))
+            wired = any(b == END for _, b in self.wired(key))
             methods = sorted({s for v in ["", *values] if (option, v) in alive for s in self.methods_of((option, v))})
             out.append(
                 OptionRow(
@@ -354,6 +354,14 @@ class Deriver:
                 )
             )  # fmt: skip
         return out
+
+    def wired(self, key: Key) -> list[Span]:
+        """Spans in which a key is read, by its own name or by what its mappings say."""
+        spans = self.timeline.wired(key)
+        for m in self.mappings:
+            if (m.reads or m.unread) and any(key in self.timeline.keys_of(split(e)[0]) for e in m.options):
+                spans = union(spans, self.timeline.declared(key) if m.unread else self.timeline.wired(key, m.reads))
+        return spans
 
     def _origins(self) -> dict[Key, int]:
         """Position at which each key, under this or an earlier name, was first declared."""

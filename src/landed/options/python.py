@@ -6,7 +6,8 @@ import ast
 import hashlib
 import re
 import warnings
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from typing import Any
 
 import msgspec
 
@@ -439,7 +440,7 @@ class _Reader:
             self.uses.add(node.value)
 
 
-_DISPATCH = {
+_DISPATCH: dict[type, Callable[[Any, Any], None]] = {
     ast.ClassDef: _Reader.class_def,
     ast.FunctionDef: _Reader.function_def,
     ast.AsyncFunctionDef: _Reader.function_def,

@@ -43,9 +43,9 @@ def read_shell(source: bytes) -> f.TextFacts:
     captures = QueryCursor(query).captures(tree.root_node)
     variables: dict[str, str] = {}
     for node in sorted(captures.get("set", []), key=lambda n: n.start_byte):
-        name, value = node.child_by_field_name("name"), node.child_by_field_name("value")
-        if name is not None and value is not None and value.type != "array":
-            variables[_source(source, name)] = "" if _source(source, name) in variables else _word(source, value)
+        name, assigned = node.child_by_field_name("name"), node.child_by_field_name("value")
+        if name is not None and assigned is not None and assigned.type != "array":
+            variables[_source(source, name)] = "" if _source(source, name) in variables else _word(source, assigned)
     pending: f.KeyFact | None = None
     parent = -1
     for node in sorted(captures.get("word", []), key=lambda n: (n.start_byte, -n.end_byte)):
