@@ -261,6 +261,10 @@ def test_pieces_of_a_file_read_the_same_names_as_the_whole(pieces: list[str]) ->
     assert not {b"hidden", b"comment", b"text"} & by_piece
 
 
+LONG = "".join(
+    f"    if a.b{n} == 'v{n}':\n      c = d.e{n}  # {'pad ' * 60}\n    else:\n      '\'\'\'doc'\n    x = [\n      cfg.get('k{n}', {n}),\n    ]\n"
+    for n in range(10)
+)
 _CLASSES = st.sampled_from(
     [
         "@dataclass\nclass C(Base):\n    a: int = 1\n", "class D:\n    x = 1\n\n", "class E(Enum):\n    A = 'a'\n",
@@ -269,7 +273,8 @@ _CLASSES = st.sampled_from(
         "    def __init__(self, lr=0.1):\n        super().__init__(lr)\n", "# " + "pad " * 500 + "\n", "def g(a=1):\n    return a.b\n",
         "try:\n    import q\nexcept ImportError:\n    q = {'k': 1}\nelse:\n    z = 1\n", "@register_loss(\n    'gspo',\n)\n", "x = [\n'a',\n]\n",
         'T = """\nclass F:\n    y = 1\n"""\n', "p.add_argument('--a', choices=['b'])\n", "if (\n    a\n):\n    pass\n", "    # odd\n", "\\\n",
-        "    class Inner:\n        z: int = 3\n\n        def __init__(self): ...\n", "x = 1 if y else \\\nz\n", "with a:\n  b.c\n", "\r\n", "\f\n",
+        "    class Inner:\n        z: int = 3\n\n        def __init__(self): ...\n", "x = 1 if y else \\\nz\n", "with a:\n  b.c\n", "    def long(\n        self,\n        a=1,\n    ) -> None:\n" + LONG.replace("    ", "        "),
+        "async def long(a):\n    # why\n\n" + LONG, "class Pad(B):\n\n    # pad\n    def m(self):\n        # why\n" + LONG.replace("    ", "        "), "@dec(\n    x\n)\ndef long(a: dict = {}) -> int:  # why\n    'doc'\n" + LONG + "    def inner():\n        return cfg['q']\n", "\r\n", "\f\n",
     ]
 )  # fmt: skip
 

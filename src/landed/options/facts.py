@@ -5,7 +5,7 @@ from __future__ import annotations
 import msgspec
 
 #: Part of every cache key: raise it when a reader's output changes.
-READER_VERSION = "3"
+READER_VERSION = "5"
 
 
 class _Fact(msgspec.Struct, array_like=True, gc=False):
@@ -39,7 +39,6 @@ class ClassFact(_Fact):
 
 class FunctionFact(_Fact):
     name: str
-    params: list[FieldFact]
     line: int
     scope: str
 

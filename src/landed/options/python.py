@@ -67,7 +67,7 @@ def strings(node: ast.AST | None) -> list[str]:
     one = string(node)
     if one is not None:
         return [one]
-    if isinstance(node, ast.List | ast.Tuple | ast.Set):
+    if isinstance(node, _GROUPS[:3]):
         return [s for e in node.elts for s in strings(e)]
     if isinstance(node, ast.Call) and dotted(node.func) in ("frozenset", "set", "list", "tuple", "sorted") and node.args:
         return strings(node.args[0])
@@ -102,6 +102,8 @@ def canonical(node: ast.AST | None) -> str:
 
 
 def _annotation(node: ast.AST | None) -> str:
+    if isinstance(node, ast.Name):
+        return node.id
     text = string(node)
     return text if text is not None else canonical(node)
 
@@ -195,12 +197,21 @@ def _parameters(args: ast.arguments) -> list[f.FieldFact]:
     ]
 
 
-def _is_config(fact: f.ClassFact) -> bool:
+def _is_quiet(fact: f.ClassFact) -> bool:
+    """Whether a class is a declaration: what its body reads is no use of an option."""
     return (
-        any("dataclass" in d or d.endswith("define") for d in fact.decorators)
+        any(_ENUM_BASES.search(b) for b in fact.bases)
+        or any("dataclass" in d or d.endswith("define") for d in fact.decorators)
         or any(_CONFIG_BASES.search(b) for b in fact.bases)
         or bool(_CONFIG_NAME.search(fact.name))
     )
+
+
+_NAMES = (ast.Name, ast.Attribute)
+_TABLES = (ast.Dict, ast.List, ast.Tuple, ast.Set, ast.Call, ast.BinOp, ast.Subscript)
+_EQUAL = (ast.Eq, ast.NotEq, ast.Is)
+_MEMBER = (ast.In, ast.NotIn)
+_GROUPS = (ast.List, ast.Tuple, ast.Set, ast.Call)
 
 
 class _Reader:
@@ -214,29 +225,39 @@ class _Reader:
     # statements -------------------------------------------------------------------------------
     def body(self, statements: list[ast.stmt]) -> None:
         for s in statements:
-            # a bare string is documentation
-            if not (isinstance(s, ast.Expr) and isinstance(s.value, ast.Constant)):
-                self.visit(s)
+            if s.__class__ is ast.Expr and isinstance(s.value, ast.Constant):  # type: ignore[attr-defined]
+                continue  # a bare string is documentation
+            self.visit(s)
 
     def visit(self, node: ast.AST) -> None:
-        method = _DISPATCH.get(type(node))
-        if method:
+        method = _DISPATCH.get(node.__class__)
+        if method is not None:
             method(self, node)
         else:
             self.children(node)
 
     def children(self, node: ast.AST) -> None:
-        for name in node._fields:
-            value = getattr(node, name, None)
-            if isinstance(value, list):
-                if value and isinstance(value[0], ast.stmt):
-                    self.body(value)
-                else:
-                    for v in value:
-                        if isinstance(v, ast.AST):
-                            self.visit(v)
-            elif isinstance(value, ast.AST):
-                self.visit(value)
+        # the instance's dictionary holds children and places in the grammar's order, and is far faster than _fields
+        for value in node.__dict__.values():
+            kind = value.__class__
+            if kind in _SKIPPED:
+                continue
+            if kind is list:
+                for v in value:
+                    kind = v.__class__
+                    if kind in _SKIPPED or (kind is ast.Expr and isinstance(v.value, ast.Constant)):
+                        continue
+                    method = _DISPATCH.get(kind)
+                    if method is not None:
+                        method(self, v)
+                    elif isinstance(v, ast.AST):
+                        self.children(v)
+            else:
+                method = _DISPATCH.get(kind)
+                if method is not None:
+                    method(self, value)
+                elif isinstance(value, ast.AST):
+                    self.children(value)
 
     def class_def(self, node: ast.ClassDef) -> None:
         bases = [dotted(b) for b in node.bases if not isinstance(b, ast.Call)]
@@ -268,7 +289,7 @@ class _Reader:
                 target.append(f.FieldFact(s.targets[0].id, "", default, s.lineno, choices, nested))
             elif isinstance(s, ast.FunctionDef) and s.name == "__init__":
                 fact.init = _parameters(s.args)
-        quiet = enum or _is_config(fact)
+        quiet = _is_quiet(fact)
         self.quiet += quiet
         self.scope.append(fact.name)
         self.body(body)
@@ -276,9 +297,7 @@ class _Reader:
         self.quiet -= quiet
 
     def function_def(self, node: ast.FunctionDef | ast.AsyncFunctionDef) -> None:
-        self.facts.functions.append(
-            f.FunctionFact(node.name, _parameters(node.args), node.lineno, ".".join(self.scope))
-        )
+        self.facts.functions.append(f.FunctionFact(node.name, node.lineno, ".".join(self.scope)))
         for d in node.decorator_list:
             self.decorator(d, node.name)
         for default in [*node.args.defaults, *node.args.kw_defaults]:
@@ -306,8 +325,9 @@ class _Reader:
         targets = node.targets if isinstance(node, ast.Assign) else [node.target]
         value = node.value
         for t in targets:
-            if isinstance(t, ast.Name | ast.Attribute):
-                self.table(dotted(t), value)
+            if isinstance(t, _NAMES):
+                if isinstance(value, _TABLES):
+                    self.table(dotted(t), value)
             elif isinstance(t, ast.Subscript) and string(t.slice) is not None:
                 # REGISTRY["name"] = f
                 self.facts.tables.append(
@@ -328,7 +348,7 @@ class _Reader:
             if rows:
                 self.facts.tables.append(f.TableFact(name, [r[0] for r in rows], [r[1] for r in rows], scope, [r[2] for r in rows]))
         elif value is not None:
-            found = strings(value) if not isinstance(value, ast.Constant | ast.Attribute) else []
+            found = strings(value)
             if not found and isinstance(value, ast.Subscript):
                 found = _literal_choices(value)
             if found:
@@ -397,13 +417,13 @@ class _Reader:
     def compare(self, node: ast.Compare) -> None:
         left = node.left
         for op, right in zip(node.ops, node.comparators, strict=True):
-            if isinstance(op, ast.Eq | ast.NotEq | ast.Is):
+            if isinstance(op, _EQUAL):
                 if strings(right):
                     self.compared(left, strings(right), node.lineno)
                 elif strings(left):
                     self.compared(right, strings(left), node.lineno)
-            elif isinstance(op, ast.In | ast.NotIn):
-                if isinstance(right, ast.List | ast.Tuple | ast.Set | ast.Call) and strings(right):
+            elif isinstance(op, _MEMBER):
+                if isinstance(right, _GROUPS) and strings(right):
                     self.compared(left, strings(right), node.lineno)
                 elif string(left) is not None:
                     # "x" in mode: a value whose format carries the option
@@ -452,8 +472,13 @@ _DISPATCH: dict[type, Callable[[Any, Any], None]] = {
     ast.Subscript: _Reader.subscript,
     ast.Attribute: _Reader.attribute,
     ast.Constant: _Reader.constant,
-    ast.Name: lambda self, node: None,
 }
+#: Values of a node that lead to nothing: places, contexts, operators and bare names.
+_SKIPPED = frozenset(
+    {int, str, type(None), ast.Name, ast.Load, ast.Store, ast.Del, ast.Pass, ast.Break, ast.Continue, ast.Import, ast.ImportFrom}
+    | set(ast.operator.__subclasses__()) | set(ast.cmpop.__subclasses__()) | set(ast.boolop.__subclasses__())
+    | set(ast.unaryop.__subclasses__())
+)  # fmt: skip
 
 
 def _registered(node: ast.Call) -> list[str]:
@@ -471,6 +496,10 @@ def _registered(node: ast.Call) -> list[str]:
     return names
 
 
+#: a function with more statements is no shim
+_SHIM_STATEMENTS = 8
+
+
 def _trivial(body: list[ast.stmt]) -> bool:
     """A shim: nothing but documentation, pass, or an ``__init__`` that warns and calls its parent."""
 
@@ -478,7 +507,7 @@ def _trivial(body: list[ast.stmt]) -> bool:
         if isinstance(s, ast.Pass) or (isinstance(s, ast.Expr) and isinstance(s.value, ast.Constant)):
             return True
         if isinstance(s, ast.FunctionDef) and s.name in ("__init__", "__post_init__"):
-            return all(
+            return len(s.body) <= _SHIM_STATEMENTS and all(
                 isinstance(x, ast.Expr | ast.Pass | ast.Import | ast.ImportFrom) for x in s.body
             ) and any("super" in ast.unparse(x) or "warn" in ast.unparse(x) for x in s.body)
         return False
@@ -514,16 +543,32 @@ class _Piece(msgspec.Struct, gc=False):
     part: f.ClassFact | None
 
 
-#: (digest of a piece, class it stands in) -> its facts
+class _Where(msgspec.Struct, frozen=True):
+    """What a piece stands in: a class, a function (of it), or nothing."""
+
+    owner: f.ClassFact | None = None
+    function: str = ""
+
+    def key(self) -> str:
+        c = self.owner
+        return f"{c.name}|{' '.join(c.bases)}|{' '.join(c.decorators)}|{self.function}" if c else self.function
+
+
+#: (digest of a piece, what it stands in) -> its facts
 Memo = dict[tuple[bytes, str], _Piece]
 
 _TOP = re.compile(rb"\n(?=[^\s#)\]}])")
 _METHOD = re.compile(rb"\n(?=    (?:async def |def |class |@))")
-_CONTINUES = re.compile(rb"(?:else|elif|except|finally|case)\b|[\"']")
+_BODY = {4: re.compile(rb"\n(?=    [^\s#)\]}])"), 8: re.compile(rb"\n(?=        [^\s#)\]}])")}
+_CONTINUES = re.compile(rb"\s*(?:(?:else|elif|except|finally|case)\b|[\"'])")
 _DEFINES = re.compile(rb"\s*(?:async def |def |class )")
+_FUNCTION = re.compile(rb"(?:[ ]*@[^\n]*\n)*[ ]*(?:async )?def (\w+)")
+_HEADER_END = re.compile(rb"\)[ ]*(?:->[^\n]*)?:[ ]*(?:#[^\n]*)?\n")
+#: nothing but comments, or a class statement followed by nothing but comments
+_BARE = re.compile(rb"(?:\A|:[ ]*(?:#[^\n]*)?\n)(?:[ \t]*(?:#[^\n]*)?\n)*\Z")
 _COOKIE = re.compile(rb"\A(?:[^\n]*\n)?[ \t]*#[^\n]*coding[:=]")
-#: classes longer than this are cut at their methods
-_LONG_CLASS = 1500
+#: classes longer than this are cut at their methods, functions at their statements
+_LONG_CLASS, _LONG_FUNCTION = 1500, 2500
 
 
 def _split(source: bytes, at: re.Pattern[bytes]) -> Iterator[bytes]:
@@ -555,6 +600,24 @@ def _cut(source: bytes, at: re.Pattern[bytes]) -> list[bytes]:
     return out
 
 
+def _with_statement(parts: list[bytes]) -> list[bytes]:
+    """The same pieces, the first one large enough to hold a statement (comments alone are no body)."""
+    while len(parts) > 1 and _BARE.search(parts[0]):
+        parts = [parts[0] + parts[1], *parts[2:]]
+    return parts
+
+
+def _function_parts(piece: bytes, indent: int) -> tuple[list[bytes], str]:
+    """A long function as its header with the first statement, and its other statements; and its name."""
+    if len(piece) > _LONG_FUNCTION:
+        name, end = _FUNCTION.match(piece), _HEADER_END.search(piece)
+        if name and end:
+            body = _with_statement(_cut(piece[end.end() :], _BODY[indent]))
+            if len(body) > _SHIM_STATEMENTS:
+                return [piece[: end.end()] + body[0], *body[1:]], name[1].decode()
+    return [piece], ""
+
+
 def _by_pieces(source: bytes, memo: Memo) -> f.PythonFacts | None:
     """The facts put together from pieces, or None where a piece cannot be read by itself."""
     if b"\0" in source or b"\r" in source or _COOKIE.match(source):
@@ -562,62 +625,85 @@ def _by_pieces(source: bytes, memo: Memo) -> f.PythonFacts | None:
     out = f.PythonFacts([], [], [], [], [], [], [], [], [])
     uses: set[str] = set()
     line = 0
+
+    def take(part: bytes, where: _Where) -> _Piece | None:
+        nonlocal line
+        key = (hashlib.blake2b(part, digest_size=16).digest(), where.key())
+        found = memo.get(key)
+        if found is None:
+            found = _read_piece(part, where)
+            if found is None:
+                return None
+            memo[key] = found
+        _add(out, found.facts, line)
+        uses.update(found.facts.uses)
+        if found.part is not None and where.owner is not None:
+            owner = where.owner
+            owner.fields += [_down(x, line) for x in found.part.fields]
+            owner.members += [_down(x, line) for x in found.part.members]
+            owner.init = [_down(x, line) for x in found.part.init] if found.part.name else owner.init
+            owner.trivial = owner.trivial and found.part.trivial
+        line += part.count(b"\n")
+        return found
+
+    def take_function(piece: bytes, indent: int, owner: f.ClassFact | None) -> bool:
+        parts, name = _function_parts(piece, indent)
+        if take(parts[0], _Where(owner)) is None:
+            return False
+        if len(parts) > 1 and owner is not None:
+            owner.trivial = False
+        return all(take(part, _Where(owner, name)) is not None for part in parts[1:])
+
     for piece in _cut(source, _TOP):
         is_class = piece.startswith(b"class ") or (piece.startswith(b"@") and b"\nclass " in piece)
-        parts = _cut(piece, _METHOD) if is_class and len(piece) > _LONG_CLASS else [piece]
-        whole: f.ClassFact | None = None
-        for n, part in enumerate(parts):
-            inside = "" if whole is None else f"{whole.name}|{' '.join(whole.bases)}|{' '.join(whole.decorators)}"
-            key = (hashlib.blake2b(part, digest_size=16).digest(), inside)
-            found = memo.get(key)
-            if found is None:
-                found = _read_piece(part, whole)
-                if found is None:
-                    return None
-                memo[key] = found
-            before = len(out.classes)
-            _add(out, found.facts, line)
-            uses.update(found.facts.uses)
-            if n == 0 and len(parts) > 1:
-                if len(out.classes) == before:
-                    return None
-                whole = out.classes[before]
-            elif found.part is not None and whole is not None:
-                whole.fields += [_down(x, line) for x in found.part.fields]
-                whole.members += [_down(x, line) for x in found.part.members]
-                whole.init = [_down(x, line) for x in found.part.init] if found.part.name else whole.init
-                whole.trivial = whole.trivial and found.part.trivial
-            line += part.count(b"\n")
+        if not is_class or len(piece) <= _LONG_CLASS:
+            if not (take(piece, _Where()) if is_class else take_function(piece, 4, None)):
+                return None
+            continue
+        parts = _with_statement(_cut(piece, _METHOD))
+        before = len(out.classes)
+        if take(parts[0], _Where()) is None or len(out.classes) == before:
+            return None
+        owner = out.classes[before]
+        if not all(take_function(part, 8, owner) for part in parts[1:]):
+            return None
     out.uses = sorted(uses)
     return out
 
 
-def _read_piece(piece: bytes, inside: f.ClassFact | None) -> _Piece | None:
+def _read_piece(piece: bytes, where: _Where) -> _Piece | None:
     reader = _Reader()
     part = None
+    owner = where.owner
+    inside = owner is not None or bool(where.function)
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
             text = b"if 1:\n" + piece if inside else piece
             module = compile(text, "<blob>", "exec", ast.PyCF_ONLY_AST, dont_inherit=True)
         assert isinstance(module, ast.Module)
-        if inside is None:
+        if not inside:
             reader.body(module.body)
         else:
             holder = module.body[0]
             if len(module.body) != 1 or not isinstance(holder, ast.If) or holder.orelse:
                 return None
-            part = f.ClassFact(inside.name, inside.bases, inside.decorators, 0, [], [], [], True)
-            reader.class_body(part, holder.body)
+            if where.function:
+                reader.scope = [owner.name, where.function] if owner else [where.function]
+                reader.quiet = int(owner is not None and _is_quiet(owner))
+                reader.body(holder.body)
+            elif owner is not None:
+                part = f.ClassFact(owner.name, owner.bases, owner.decorators, 0, [], [], [], True)
+                reader.class_body(part, holder.body)
+                # the name stands for: this piece has the class's __init__
+                has_init = any(isinstance(s, ast.FunctionDef) and s.name == "__init__" for s in holder.body)
+                part = f.ClassFact(
+                    part.name if has_init else "", [], [], 0, [_down(x, -1) for x in part.fields],
+                    [_down(x, -1) for x in part.init], [_down(x, -1) for x in part.members], part.trivial,
+                )  # fmt: skip
             facts = f.PythonFacts([], [], [], [], [], [], [], [], [])
             _add(facts, reader.facts, -1)
             reader.facts = facts
-            # the name stands for: this piece has the class's __init__
-            has_init = any(isinstance(s, ast.FunctionDef) and s.name == "__init__" for s in holder.body)
-            part = f.ClassFact(
-                part.name if has_init else "", [], [], 0, [_down(x, -1) for x in part.fields], [_down(x, -1) for x in part.init],
-                [_down(x, -1) for x in part.members], part.trivial,
-            )  # fmt: skip
     except (SyntaxError, ValueError, RecursionError, MemoryError):
         return None
     reader.facts.uses = sorted(reader.uses)
@@ -638,7 +724,7 @@ def _add(out: f.PythonFacts, more: f.PythonFacts, by: int) -> None:
             )
         )  # fmt: skip
     for fn in more.functions:
-        out.functions.append(f.FunctionFact(fn.name, [_down(x, by) for x in fn.params], fn.line + by, fn.scope))
+        out.functions.append(f.FunctionFact(fn.name, fn.line + by, fn.scope))
     for a in more.arguments:
         out.arguments.append(f.ArgumentFact(a.call, a.flags, a.dest, a.default, a.type, a.choices, a.line + by, a.scope))
     for r in more.registrations:
