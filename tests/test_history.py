@@ -175,9 +175,9 @@ def test_recipe_folders(tree: Tree, tmp_path: Path) -> None:
 def test_undecided_options_are_named_with_their_place(tree: Tree, tmp_path: Path) -> None:
     sha = tree.commit({"toy/loss.py": '\n@register_loss("gspo", "brand_new")\ndef f(): ...\n', "toy/args.py": "p.add_argument('--fresh')\n"})
     made = derive(tree.path, tmp_path)
-    assert [(u.option, u.value, u.path, u.line, u.commit) for u in made.unmapped] == [
-        ("--fresh", "", "toy/args.py", 1, sha),
-        ("loss.mode", "brand_new", "toy/loss.py", 2, sha),
+    assert [(u.option, u.value, u.path, u.line, u.commit) for u in made.undecided] == [
+        ("--fresh", "", "toy/args.py", "1", sha),
+        ("loss.mode", "brand_new", "toy/loss.py", "2", sha),
     ]
 
 

@@ -13,9 +13,8 @@ import msgspec
 from landed.answers.names import near
 from landed.errors import DataError, LandedError, SourceError, UsageError
 from landed.fields.load import FIELDS, Field, Framework, defects, load
-from landed.landings.derive import Unmapped
 from landed.landings.run import Done, Job, catalog_tables, run_all
-from landed.records.tables import TABLES, Record, Run
+from landed.records.tables import TABLES, Record, Run, Undecided
 from landed.store import text
 
 
@@ -87,8 +86,8 @@ def replay(a: argparse.Namespace) -> int:
     out = Path(a.out) if a.out else text.SNAPSHOT
     todo = jobs(a, field)
     result = run_all(todo, workers=a.workers or None, progress=_progress)
-    report_unmapped(result.unmapped, field)
-    if result.unmapped and not a.allow_unmapped:
+    report_undecided(result.undecided, field)
+    if result.undecided and not a.allow_unmapped:
         print("landed: nothing written; --allow-unmapped writes all the same", file=sys.stderr)
         return 1
     tables: dict[str, list[Record]] = {**result.tables, **catalog_tables(field)}
@@ -112,17 +111,17 @@ def _print_runs(runs: list[Run]) -> None:
     emit(rows, columns, "table")
 
 
-def report_unmapped(unmapped: list[Unmapped], field: Field) -> None:
+def report_undecided(undecided: list[Undecided], field: Field) -> None:
     """Where each undecided option is and how to decide it."""
-    for u in unmapped:
+    for u in undecided:
         name = u.option + (f"={u.value}" if u.value else "")
         print(f"{u.framework}: undecided option {name}", file=sys.stderr)
         print(f"  at {u.repo}@{u.commit[:12]} {u.path}:{u.line} (rule {u.rule})", file=sys.stderr)
-    if unmapped:
-        u = unmapped[0]
+    if undecided:
+        u = undecided[0]
         name = u.option + (f"={u.value}" if u.value else "")
         print(
-            f"landed: {len(unmapped)} undecided. In fields/{field.name}/frameworks/{u.framework}.yaml add under methods:\n"
+            f"landed: {len(undecided)} undecided. In fields/{field.name}/frameworks/{u.framework}.yaml add under methods:\n"
             f"    - {{method: SLUG, options: [\"{name}\"]}}\n  or under set_aside:\n"
             f"    - {{options: [\"{name}\"], reason: why it is no method}}",
             file=sys.stderr,
@@ -130,7 +129,7 @@ def report_unmapped(unmapped: list[Unmapped], field: Field) -> None:
 
 
 def validate(a: argparse.Namespace) -> int:
-    """Check data and snapshot; with --replay also look for undecided options in the repositories."""
+    """Check data and snapshot. Where the repositories are at hand they are replayed for undecided options."""
     found: list[str] = []
     try:
         field = _field(a)
@@ -140,25 +139,31 @@ def validate(a: argparse.Namespace) -> int:
     found += defects(field)
     snapshot = Path(a.snapshot) if a.snapshot else text.SNAPSHOT
     found += text.check(snapshot)
-    counts = {}
+    tables: dict[str, list[Record]] = {}
     try:
         for table in TABLES:
-            counts[table] = len(text.read(snapshot, table))
+            tables[table] = text.read(snapshot, table)
     except DataError as e:
         found.append(str(e))
-    unmapped: list[Unmapped] = []
-    if a.replay or a.repo:
-        result = run_all(jobs(a, field), workers=a.workers or None, progress=_progress)
-        unmapped = result.unmapped
-        report_unmapped(unmapped, field)
+    undecided: list[Undecided] = list(tables.get("undecided", ()))  # type: ignore[arg-type]
+    where = "as the snapshot was made"
+    try:
+        todo = jobs(a, field)
+    except SourceError:
+        if a.replay or a.repo:
+            raise
+    else:
+        undecided = run_all(todo, workers=a.workers or None, progress=_progress).undecided
+        where = "in the repositories"
+    report_undecided(undecided, field)
     for line in found:
         print(line, file=sys.stderr)
-    if found or unmapped:
-        print(f"landed: {len(found)} defects, {len(unmapped)} undecided options", file=sys.stderr)
+    if found or undecided:
+        print(f"landed: {len(found)} defects, {len(undecided)} undecided options", file=sys.stderr)
         return 1
-    rows = ", ".join(f"{n} {t}" for t, n in counts.items())
+    rows = ", ".join(f"{len(r)} {t}" for t, r in tables.items())
     print(f"{len(field.frameworks)} frameworks, {len(field.methods)} methods, {len(field.failures)} failures; snapshot: {rows}")
-    print("no defect" + (", no undecided option" if a.replay or a.repo else ""))
+    print(f"no defect, no undecided option ({where})")
     return 0
 
 

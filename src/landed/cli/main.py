@@ -64,7 +64,7 @@ def build_parser() -> argparse.ArgumentParser:
     made["log"].add_argument("--option", default="", metavar="NAME", help="option, shell patterns allowed")
     made["log"].add_argument("--change", default="", help="only this kind of event")
     made["log"].add_argument("--limit", type=int, default=0, metavar="N", help="at most N rows (default: all; 40 on a terminal)")
-    made["export"].add_argument("table", nargs="?", default="", help="events, landings, options, methods, failures, problems, runs")
+    made["export"].add_argument("table", nargs="?", default="", help="one of the tables: events, landings, options, methods …")
     made["export"].add_argument("--schema", default="", metavar="NAME", help="JSON Schema of a table, or of a data file: framework, method, failure")
     made["export"].add_argument("--sqlite", default="", metavar="FILE", help="write the compiled SQLite file here")
     for name in ("replay", "sync", "validate", "package"):

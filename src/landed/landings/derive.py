@@ -20,7 +20,7 @@ from landed.history.states import Delta, Difference, Shown, same_value
 from landed.history.timeline import END, Span, Timeline, intersect, union
 from landed.landings.paste import paste
 from landed.options.rules import Key, RuleSet, glob, leaf, named
-from landed.records.tables import TIERS, Bound, Change, Event, Landing, OptionRow, Problem, Route, Tier
+from landed.records.tables import TIERS, Bound, Change, Event, Landing, OptionRow, Problem, Route, Tier, Undecided
 from landed.sources.git import iso
 
 #: position of a landing at a merge commit, option -> commit inside the merged branch
@@ -33,20 +33,7 @@ class Derived(msgspec.Struct):
     routes: list[Route]
     options: list[OptionRow]
     problems: list[Problem]
-    unmapped: list[Unmapped]
-
-
-class Unmapped(msgspec.Struct, frozen=True):
-    """An algorithm option that is neither mapped nor set aside."""
-
-    framework: str
-    repo: str
-    option: str
-    value: str
-    path: str
-    line: int
-    commit: str
-    rule: str
+    undecided: list[Undecided]
 
 
 class Deriver:
@@ -389,7 +376,7 @@ class Deriver:
             out.update(k for k in self.timeline.keys_of(option) if matches(expression, *k))
         return out
 
-    def unmapped(self) -> list[Unmapped]:
+    def undecided(self) -> list[Undecided]:
         """Algorithm options of any time that nobody decided about."""
         out = []
         decided = self.decided()
@@ -403,8 +390,8 @@ class Deriver:
                 continue
             s = segments[0]
             out.append(
-                Unmapped(
-                    self.framework.framework, self.repo, option, value, s.shown.path, s.shown.line,
+                Undecided(
+                    self.framework.framework, self.repo, option, value, s.shown.path, str(s.shown.line),
                     self.history.commits[s.start].sha, self.rules.rules[rules[0]].id,
                 )
             )  # fmt: skip
@@ -418,7 +405,7 @@ class Deriver:
 
     def derive(self, inner: Inner | None = None) -> Derived:
         landings, routes = self.landings(inner)
-        return Derived(self.events(), landings, routes, self.options(), self.problems(), self.unmapped())
+        return Derived(self.events(), landings, routes, self.options(), self.problems(), self.undecided())
 
 
 _WORDS = re.compile(r"[^a-z0-9]+")

@@ -17,9 +17,9 @@ import msgspec
 from landed.fields.load import Field, Framework, load
 from landed.history.cache import Cache
 from landed.history.replay import Plan, replay
-from landed.landings.derive import Derived, Deriver, Unmapped
+from landed.landings.derive import Derived, Deriver
 from landed.landings.inner import InnerCommits
-from landed.records.tables import FailureRow, FrameworkRow, MethodRow, Record, Run
+from landed.records.tables import FailureRow, FrameworkRow, MethodRow, Record, Run, Undecided
 from landed.sources.git import Repo, iso
 
 CODE = Path(__file__).parent.parent
@@ -48,7 +48,7 @@ class Done(msgspec.Struct):
 
 class Result(msgspec.Struct):
     tables: dict[str, list[Record]]
-    unmapped: list[Unmapped]
+    undecided: list[Undecided]
     done: list[Done]
 
 
@@ -131,7 +131,7 @@ def run_all(jobs: list[Job], *, workers: int | None = None, progress: Callable[[
                 if progress:
                     progress(made)
     tables: dict[str, list[Record]] = {"events": [], "landings": [], "routes": [], "options": [], "problems": [], "runs": []}
-    unmapped: list[Unmapped] = []
+    undecided: list[Undecided] = []
     for job in jobs:
         made = done[job]
         tables["events"] += made.derived.events
@@ -140,8 +140,9 @@ def run_all(jobs: list[Job], *, workers: int | None = None, progress: Callable[[
         tables["options"] += made.derived.options
         tables["problems"] += made.derived.problems
         tables["runs"].append(made.run)
-        unmapped += made.derived.unmapped
-    return Result(tables, unmapped, [done[j] for j in jobs])
+        undecided += made.derived.undecided
+    tables["undecided"] = list(undecided)
+    return Result(tables, undecided, [done[j] for j in jobs])
 
 
 def catalog_tables(field: Field) -> dict[str, list[Record]]:

@@ -225,7 +225,7 @@ class _Reader:
     # statements -------------------------------------------------------------------------------
     def body(self, statements: list[ast.stmt]) -> None:
         for s in statements:
-            if s.__class__ is ast.Expr and isinstance(s.value, ast.Constant):  # type: ignore[attr-defined]
+            if s.__class__ is ast.Expr and isinstance(s.value, ast.Constant):
                 continue  # a bare string is documentation
             self.visit(s)
 

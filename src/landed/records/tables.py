@@ -216,9 +216,25 @@ class Problem(msgspec.Struct, frozen=True):
     message: str
 
 
-Record = Event | Landing | Route | OptionRow | MethodRow | FailureRow | FrameworkRow | Run | Problem
+class Undecided(msgspec.Struct, frozen=True):
+    """An algorithm option that is neither mapped nor set aside; a snapshot fit to ship has none."""
+
+    TABLE: ClassVar[str] = "undecided"
+    KEY: ClassVar[tuple[str, ...]] = ("framework", "repo", "option", "value")
+
+    framework: str
+    repo: str
+    option: str
+    value: str
+    path: str
+    line: str
+    commit: str
+    rule: str
+
+
+Record = Event | Landing | Route | OptionRow | MethodRow | FailureRow | FrameworkRow | Run | Problem | Undecided
 TABLES: dict[str, type[Record]] = {
-    t.TABLE: t for t in (Event, Landing, Route, OptionRow, MethodRow, FailureRow, FrameworkRow, Run, Problem)
+    t.TABLE: t for t in (Event, Landing, Route, OptionRow, MethodRow, FailureRow, FrameworkRow, Run, Problem, Undecided)
 }
 
 
