@@ -105,6 +105,23 @@ def test_argparse_flags_choices_dests_actions_and_overrides() -> None:
     }  # fmt: skip
 
 
+def test_argparse_in_loops_over_constants() -> None:
+    text = """
+        for prefix in ("actor", "critic"):
+            parser.add_argument(f"--{prefix}.lr", type=float, default=1e-6 if prefix == "actor" else 9e-6)
+            for n in [1, 2]:
+                parser.add_argument(f"--{prefix}.b{n}", dest=f"{prefix}.beta", choices=["x"])
+        for name in NAMES:
+            parser.add_argument(f"--{name}")
+    """
+    got = options({"a.py": text}, kind="argparse")
+    assert {k: v for k, v in got.items() if not k[1]} == {
+        ("--actor.lr", ""): "1e-06", ("--critic.lr", ""): "9e-06", ("--actor.b1", ""): "", ("--actor.b2", ""): "",
+        ("--critic.b1", ""): "", ("--critic.b2", ""): "",
+    }  # fmt: skip
+    assert ("--critic.b2", "x") in got
+
+
 def test_enums_registries_and_tables() -> None:
     text = '''
         class Adv(str, Enum):

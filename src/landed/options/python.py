@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import ast
+import copy
 import hashlib
+import itertools
 import re
 import warnings
 from collections.abc import Callable, Iterator
@@ -214,11 +216,40 @@ _MEMBER = (ast.In, ast.NotIn)
 _GROUPS = (ast.List, ast.Tuple, ast.Set, ast.Call)
 
 
+class _Substitute(ast.NodeTransformer):
+    """Put constants for names and simplify what then is constant: f-strings, comparisons, conditional expressions."""
+
+    def __init__(self, values: dict[str, ast.expr]) -> None:
+        self.values = values
+
+    def visit_Name(self, node: ast.Name) -> ast.AST:
+        return ast.copy_location(copy.copy(self.values[node.id]), node) if node.id in self.values else node
+
+    def visit_JoinedStr(self, node: ast.JoinedStr) -> ast.AST:
+        self.generic_visit(node)
+        parts = [p.value if isinstance(p, ast.FormattedValue) and p.format_spec is None else p for p in node.values]
+        if all(isinstance(p, ast.Constant) for p in parts):
+            return ast.copy_location(ast.Constant("".join(str(p.value) for p in parts)), node)  # type: ignore[attr-defined]
+        return node
+
+    def visit_IfExp(self, node: ast.IfExp) -> ast.AST:
+        self.generic_visit(node)
+        test = node.test
+        if (
+            isinstance(test, ast.Compare) and len(test.ops) == 1 and isinstance(test.ops[0], ast.Eq)
+            and isinstance(test.left, ast.Constant) and isinstance(test.comparators[0], ast.Constant)
+        ):  # fmt: skip
+            return node.body if test.left.value == test.comparators[0].value else node.orelse
+        return node
+
+
 class _Reader:
     def __init__(self) -> None:
         self.facts = f.PythonFacts([], [], [], [], [], [], [], [], [])
         self.uses: set[str] = set()
         self.scope: list[str] = []
+        #: enclosing loops over constants: variable and values
+        self.loops: list[tuple[str, list[ast.expr]]] = []
         #: inside a declaration: names read here are no use of the option
         self.quiet = 0
 
@@ -387,7 +418,27 @@ class _Reader:
                 self.facts.registrations.append(f.RegistrationFact(name, names, node.lineno, target))
         self.children(node)
 
+    def loop(self, node: ast.For) -> None:
+        """``for prefix in ("actor", "critic")``: declarations below stand for one each."""
+        values = [canonical(e) for e in node.iter.elts] if isinstance(node.iter, ast.List | ast.Tuple) else []
+        simple = isinstance(node.target, ast.Name) and values and all(isinstance(e, ast.Constant) for e in node.iter.elts)  # type: ignore[attr-defined]
+        if simple:
+            self.loops.append((node.target.id, node.iter.elts))  # type: ignore[attr-defined]
+        self.children(node)
+        if simple:
+            self.loops.pop()
+
     def argument(self, node: ast.Call, name: str) -> None:
+        if self.loops and any(isinstance(a, ast.JoinedStr) for a in node.args):
+            names = [n for n, _ in self.loops]
+            for values in itertools.product(*(v for _, v in self.loops)):
+                made = _Substitute(dict(zip(names, values, strict=True))).visit(copy.deepcopy(node))
+                if not any(isinstance(a, ast.JoinedStr) for a in made.args):
+                    self.one_argument(made, name)
+            return
+        self.one_argument(node, name)
+
+    def one_argument(self, node: ast.Call, name: str) -> None:
         flags = [s for a in node.args for s in [string(a)] if s and (s.startswith("-") or len(node.args) == 1)]
         if not flags:
             return
@@ -468,6 +519,7 @@ _DISPATCH: dict[type, Callable[[Any, Any], None]] = {
     ast.AnnAssign: _Reader.assign,
     ast.Call: _Reader.call,
     ast.Compare: _Reader.compare,
+    ast.For: _Reader.loop,
     ast.Match: _Reader.match,
     ast.Subscript: _Reader.subscript,
     ast.Attribute: _Reader.attribute,
