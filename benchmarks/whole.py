@@ -8,6 +8,7 @@ Whole processes, medians; memory is the largest sum over the process tree (PSS w
 from __future__ import annotations
 
 import argparse
+import contextlib
 import statistics
 import subprocess
 import sys
@@ -22,10 +23,8 @@ def tree(pid: int) -> list[int]:
     """A process and all below it."""
     out = [pid]
     for task in Path(f"/proc/{pid}/task").glob("*/children"):
-        try:
+        with contextlib.suppress(OSError):  # the process may end while it is looked at
             out += [q for p in task.read_text().split() for q in tree(int(p))]
-        except OSError:
-            pass
     return out
 
 
@@ -56,7 +55,10 @@ def timed(command: list[str]) -> tuple[float, int]:
 def report(title: str, command: list[str], runs: int) -> None:
     got = [timed(command) for _ in range(runs)]
     wall = [w for w, _ in got]
-    print(f"{title}: {statistics.median(wall):.2f} s (min {min(wall):.2f}, max {max(wall):.2f}), peak {max(m for _, m in got)} MiB", flush=True)
+    print(
+        f"{title}: {statistics.median(wall):.2f} s (min {min(wall):.2f}, max {max(wall):.2f}), peak {max(m for _, m in got)} MiB",
+        flush=True,
+    )
 
 
 def main() -> int:
@@ -76,7 +78,9 @@ def main() -> int:
         if source:
             clone, git = f"{folder}/clone.git", ["git", f"--git-dir={folder}/clone.git"]
             subprocess.run(["git", "clone", "-q", "--bare", "--shared", source, clone], check=True)
-            line = subprocess.run([*git, "rev-list", "--first-parent", "HEAD"], check=True, capture_output=True, text=True).stdout.split()
+            line = subprocess.run(
+                [*git, "rev-list", "--first-parent", "HEAD"], check=True, capture_output=True, text=True
+            ).stdout.split()
             subprocess.run([*git, "update-ref", "refs/heads/bench", line[50]], check=True)
             subprocess.run([*git, "symbolic-ref", "HEAD", "refs/heads/bench"], check=True)
             moved = [x if not x.startswith(f"{a.new_in}=") else f"{a.new_in}={clone}" for x in repos]
@@ -87,7 +91,9 @@ def main() -> int:
                 timed([*LANDED, "replay", *moved, *out, *kept])
                 subprocess.run([*git, "update-ref", "refs/heads/bench", line[0]], check=True)
                 walls.append(timed([*LANDED, "replay", *moved, *out, *kept])[0])
-            print(f"50 new commits in {a.new_in}, all frameworks: {statistics.median(walls):.2f} s (median of {a.runs})", flush=True)
+            print(
+                f"50 new commits in {a.new_in}, all frameworks: {statistics.median(walls):.2f} s (median of {a.runs})", flush=True
+            )
         subprocess.run([*LANDED, "can", "gspo", "--snapshot", f"{folder}/out"], check=True, stdout=subprocess.DEVNULL)
         report("landed can gspo", [*LANDED, "can", "gspo", "--snapshot", f"{folder}/out"], 9)
     return 0

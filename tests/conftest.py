@@ -26,7 +26,9 @@ class Tree:
             "GIT_CONFIG_SYSTEM": os.devnull, "GIT_AUTHOR_NAME": "a", "GIT_AUTHOR_EMAIL": "a@x", "GIT_COMMITTER_NAME": "a",
             "GIT_COMMITTER_EMAIL": "a@x",
         }  # fmt: skip
-        return subprocess.run(["git", "-C", str(self.path), *args], env=env, check=True, capture_output=True, text=True).stdout.strip()
+        return subprocess.run(
+            ["git", "-C", str(self.path), *args], env=env, check=True, capture_output=True, text=True
+        ).stdout.strip()
 
     def write(self, files: dict[str, str | bytes | None]) -> None:
         for name, content in files.items():

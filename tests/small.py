@@ -14,7 +14,13 @@ CONFIG = {
     "title": "Toy",
     "repos": [{"name": "toy", "url": "https://example.org/toy"}],
     "declarations": [
-        {"id": "config", "kind": "fields", "paths": ["toy/config.py", "toy/base.py", "experimental/**/*.py"], "classes": ["*Config"], "prefix": "loss"},
+        {
+            "id": "config",
+            "kind": "fields",
+            "paths": ["toy/config.py", "toy/base.py", "experimental/**/*.py"],
+            "classes": ["*Config"],
+            "prefix": "loss",
+        },
         {"id": "args", "kind": "argparse", "paths": ["toy/args.py"]},
         {"id": "losses", "kind": "registry", "paths": ["toy/**/*.py"], "names": ["register_loss"], "option": "loss.mode"},
         {"id": "recipes", "kind": "folder", "paths": ["recipe/**/*.py"], "prefix": "recipe/"},
@@ -42,7 +48,14 @@ def field_with(folder: Path, *frameworks: dict[str, object]) -> Path:
         (base / "frameworks" / f"{made['framework']}.yaml").write_text(yaml.safe_dump(made))
         slugs |= {m["method"] for m in made.get("methods", [])}  # type: ignore[attr-defined,index]
     for slug in slugs:
-        entry = {"slug": slug, "name": slug.upper(), "form": "new-loss", "description": "d", "first_public": "2023-11-01", "first_public_basis": "reference"}
+        entry = {
+            "slug": slug,
+            "name": slug.upper(),
+            "form": "new-loss",
+            "description": "d",
+            "first_public": "2023-11-01",
+            "first_public_basis": "reference",
+        }
         (base / "methods" / f"{slug}.yaml").write_text(yaml.safe_dump(entry))
     (base / "failures.yaml").write_text("failures: []\n")
     load.cache_clear()

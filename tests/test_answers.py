@@ -55,7 +55,10 @@ def run(capsys: pytest.CaptureFixture[str], snapshot: Path, *arguments: str) -> 
     return capsys.readouterr().out
 
 
-@pytest.mark.parametrize("name", ["gspo", "GSPO", "gspo seq", "Sequence-Level_Ratio", "2507.18071", "arXiv:2507.18071v2", "loss.mode=gspo", "loss.mode gspo"])
+@pytest.mark.parametrize(
+    "name",
+    ["gspo", "GSPO", "gspo seq", "Sequence-Level_Ratio", "2507.18071", "arXiv:2507.18071v2", "loss.mode=gspo", "loss.mode gspo"],
+)
 def test_can_understands_what_people_write(snapshot: Path, capsys: pytest.CaptureFixture[str], name: str) -> None:
     rows = [json.loads(x) for x in run(capsys, snapshot, "can", *name.split(), "--format", "jsonl").splitlines()]
     assert [(r["method"], r["answer"], r["option"], r["since"], r["tier"], r["write"], r["pr"]) for r in rows] == [
@@ -85,7 +88,10 @@ def test_wrong_names_get_near_misses(snapshot: Path, capsys: pytest.CaptureFixtu
     assert stop.value.code == 2
 
 
-@pytest.mark.parametrize("arguments", [["landings"], ["log"], ["matrix"], ["can", "gspo"], ["show", "toy"], ["show", "gspo"], *(["export", t] for t in TABLES)])
+@pytest.mark.parametrize(
+    "arguments",
+    [["landings"], ["log"], ["matrix"], ["can", "gspo"], ["show", "toy"], ["show", "gspo"], *(["export", t] for t in TABLES)],
+)
 def test_every_format_holds_the_same_rows(snapshot: Path, capsys: pytest.CaptureFixture[str], arguments: list[str]) -> None:
     as_json = json.loads(run(capsys, snapshot, *arguments, "--format", "json"))
     lines = [json.loads(x) for x in run(capsys, snapshot, *arguments, "--format", "jsonl").splitlines()]
@@ -107,7 +113,9 @@ def test_tables_keep_their_schema_and_order(snapshot: Path) -> None:
 
 
 def test_log_and_landings_filters(snapshot: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    changes = [json.loads(x)["change"] for x in run(capsys, snapshot, "log", "--option", "loss.eps*", "--format", "jsonl").splitlines()]
+    changes = [
+        json.loads(x)["change"] for x in run(capsys, snapshot, "log", "--option", "loss.eps*", "--format", "jsonl").splitlines()
+    ]
     assert changes == ["default_changed", "added"]
     assert run(capsys, snapshot, "log", "--method", "gspo", "--format", "jsonl").count("\n") == 1
     assert run(capsys, snapshot, "log", "--change", "default_changed", "--limit", "1", "--format", "jsonl").count("\n") == 1
@@ -167,7 +175,18 @@ def test_a_new_framework_is_one_data_file(snapshot: Path, tmp_path: Path, capsys
         "methods": [{"method": "gspo", "options": ["loss=gspo"]}],
     }  # fmt: skip
     root = field_with(tmp_path / "fields", CONFIG, config)
-    arguments = ["--field", "toy_field", "--fields", str(root), "--repo", f"other={other.path}", "--out", str(snapshot), "--workers", "1"]
+    arguments = [
+        "--field",
+        "toy_field",
+        "--fields",
+        str(root),
+        "--repo",
+        f"other={other.path}",
+        "--out",
+        str(snapshot),
+        "--workers",
+        "1",
+    ]
     assert main(["replay", "other", *arguments, "--cache", str(tmp_path / "facts")]) == 0
     rows = [json.loads(x) for x in run(capsys, snapshot, "can", "gspo", "--format", "jsonl").splitlines()]
     assert {r["framework"]: r["answer"] for r in rows} == {"toy": "yes", "other": "yes"}

@@ -40,7 +40,9 @@ def test_missing_and_wrong_places(fields: list[str], tmp_path: Path, capsys: pyt
     assert "did you mean toy?" in capsys.readouterr().err
 
 
-def test_empty_and_shallow_repositories(fields: list[str], tree: Tree, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_empty_and_shallow_repositories(
+    fields: list[str], tree: Tree, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     assert run_replay(fields, tree.path, tmp_path) == 3
     assert "no commit" in capsys.readouterr().err
     for n in range(3):
@@ -52,7 +54,9 @@ def test_empty_and_shallow_repositories(fields: list[str], tree: Tree, tmp_path:
 
 def test_damaged_and_missing_objects_are_reported_and_the_rest_is_read(tree: Tree, tmp_path: Path) -> None:
     tree.commit({"toy/args.py": "p.add_argument('--lr')\n"})
-    tree.commit({"toy/loss.py": '@register_loss("gspo")\ndef f(): ...\n', "toy/zz.py": '@register_loss("vanilla")\ndef g(): ...\n'})
+    tree.commit(
+        {"toy/loss.py": '@register_loss("gspo")\ndef f(): ...\n', "toy/zz.py": '@register_loss("vanilla")\ndef g(): ...\n'}
+    )
     for path, damage in (("toy/loss.py", b"garbage"), ("toy/zz.py", None)):
         blob = tree.git("rev-parse", f"HEAD:{path}")
         loose = tree.path / ".git" / "objects" / blob[:2] / blob[2:]
@@ -107,7 +111,21 @@ def test_unmapped_options_stop_the_build_and_nothing_is_written(
     assert f"--brand-new\n  at toy@{sha[:12]} toy/args.py:2" in err
     assert "frameworks/toy.yaml" in err
     assert not (tmp_path / "snapshot").exists()
-    assert main(["validate", *fields, "--repo", f"toy={tree.path}", "--cache", str(tmp_path / "cache"), "--snapshot", str(tmp_path / "no")]) == 1
+    assert (
+        main(
+            [
+                "validate",
+                *fields,
+                "--repo",
+                f"toy={tree.path}",
+                "--cache",
+                str(tmp_path / "cache"),
+                "--snapshot",
+                str(tmp_path / "no"),
+            ]
+        )
+        == 1
+    )
     assert "brand-new" in capsys.readouterr().err
 
 
@@ -129,7 +147,9 @@ def test_defects_of_data_files_are_named(tmp_path: Path, capsys: pytest.CaptureF
     assert "toy.yaml" in err
 
 
-def test_snapshots_changed_by_hand_are_found(fields: list[str], tree: Tree, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_snapshots_changed_by_hand_are_found(
+    fields: list[str], tree: Tree, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     tree.commit({"toy/loss.py": '@register_loss("gspo")\ndef f(): ...\n'})
     assert run_replay(fields, tree.path, tmp_path) == 0
     snapshot = tmp_path / "snapshot"

@@ -44,7 +44,9 @@ def test_declared_is_not_landed_until_something_reads_it(tree: Tree, tmp_path: P
     tree.commit({"toy/args.py": "p.add_argument('--lr')\n"})
     declared = tree.commit({"toy/args.py": "p.add_argument('--lr')\np.add_argument('--dual-clip', type=float)\n"})
     # a parameter of that name, a comment, a test and a docstring are no reads
-    tree.commit({"toy/loss.py": 'def loss(dual_clip=None):\n    """args.dual_clip"""\n    # args.dual_clip\n    return dual_clip\n'})
+    tree.commit(
+        {"toy/loss.py": 'def loss(dual_clip=None):\n    """args.dual_clip"""\n    # args.dual_clip\n    return dual_clip\n'}
+    )
     tree.commit({"tests/test_loss.py": "assert args.dual_clip\n"})
     assert landing(derive(tree.path, tmp_path), "dual-clip") is None
     wired = tree.commit({"toy/actor.py": "def step(args):\n    return loss(dual_clip=args.dual_clip)\n"})
@@ -55,7 +57,11 @@ def test_declared_is_not_landed_until_something_reads_it(tree: Tree, tmp_path: P
     dead = tree.commit({"toy/actor.py": "def step(args):\n    return loss()\n"})
     again = derive(tree.path, tmp_path)
     assert landing(again, "dual-clip").removed_commit == dead
-    assert [(c, b, a) for c, b, a in changes(again.events, "--dual-clip")] == [("added", "", ""), ("wired", "", ""), ("unwired", "", "")]
+    assert [(c, b, a) for c, b, a in changes(again.events, "--dual-clip")] == [
+        ("added", "", ""),
+        ("wired", "", ""),
+        ("unwired", "", ""),
+    ]
     assert [o.wired for o in again.options if o.option == "--dual-clip"] == ["no"]
 
 
@@ -77,7 +83,10 @@ def test_moves_and_copies_of_trees_are_no_landings(tree: Tree, tmp_path: Path) -
     made = derive(tree.path, tmp_path)
     assert landing(made, "gspo").commit == first
     assert landing(made, "gspo").removed_commit == ""
-    assert changes(made.events, "loss.mode") == [("choice_added", "", "gspo"), ("moved", "toy/losses/a.py", "toy/newer/losses/a.py")]
+    assert changes(made.events, "loss.mode") == [
+        ("choice_added", "", "gspo"),
+        ("moved", "toy/losses/a.py", "toy/newer/losses/a.py"),
+    ]
 
 
 def test_rename_is_one_event_and_keeps_the_landing(tree: Tree, tmp_path: Path) -> None:
@@ -173,7 +182,9 @@ def test_recipe_folders(tree: Tree, tmp_path: Path) -> None:
 
 
 def test_undecided_options_are_named_with_their_place(tree: Tree, tmp_path: Path) -> None:
-    sha = tree.commit({"toy/loss.py": '\n@register_loss("gspo", "brand_new")\ndef f(): ...\n', "toy/args.py": "p.add_argument('--fresh')\n"})
+    sha = tree.commit(
+        {"toy/loss.py": '\n@register_loss("gspo", "brand_new")\ndef f(): ...\n', "toy/args.py": "p.add_argument('--fresh')\n"}
+    )
     made = derive(tree.path, tmp_path)
     assert [(u.option, u.value, u.path, u.line, u.commit) for u in made.undecided] == [
         ("--fresh", "", "toy/args.py", "1", sha),
@@ -190,5 +201,5 @@ def test_needs_put_the_landing_where_everything_holds(tree: Tree, tmp_path: Path
 
 
 def test_file_renamed_by_git_with_unusual_names(tree: Tree, tmp_path: Path) -> None:
-    tree.commit({"toy/tab\tand \"quote\" é.py": '@register_loss("gspo")\ndef f(): ...\n'})
-    assert landing(derive(tree.path, tmp_path), "gspo").path == "toy/tab\tand \"quote\" é.py"
+    tree.commit({'toy/tab\tand "quote" é.py': '@register_loss("gspo")\ndef f(): ...\n'})
+    assert landing(derive(tree.path, tmp_path), "gspo").path == 'toy/tab\tand "quote" é.py'

@@ -36,7 +36,11 @@ def test_wheel_against_the_snapshot(wheel: Path, tree: Tree, tmp_path: Path, cap
     capsys.readouterr()
     assert main(["package", str(wheel), *field, "--snapshot", snapshot, "--format", "csv"]) == 0
     rows = {line.split(",")[0]: line.split(",")[1] for line in capsys.readouterr().out.splitlines()[1:]}
-    assert rows == {"loss.mode=fresh": "only in package", "--lr": "other default", "loss.mode=gspo": "same"}  # an option known by its values has no row of its own
+    assert rows == {
+        "loss.mode=fresh": "only in package",
+        "--lr": "other default",
+        "loss.mode=gspo": "same",
+    }  # an option known by its values has no row of its own
 
 
 def test_sdist_paths_lose_their_top_folder(tmp_path: Path) -> None:

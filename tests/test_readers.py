@@ -146,15 +146,24 @@ def test_enums_registries_and_tables() -> None:
         LOSSES["cispo"] = cispo
     '''
     files = {"a.py": text}
-    assert options(files, kind="enum", classes=["Adv"], option="adv").keys() == {("adv", "gae"), ("adv", "grpo"), ("adv", "passk")}
-    assert options(files, kind="registry", names=["register_adv_est"], option="adv").keys() == {("adv", "reinforce_pp"), ("adv", "rloo")}
+    assert options(files, kind="enum", classes=["Adv"], option="adv").keys() == {
+        ("adv", "gae"),
+        ("adv", "grpo"),
+        ("adv", "passk"),
+    }
+    assert options(files, kind="registry", names=["register_adv_est"], option="adv").keys() == {
+        ("adv", "reinforce_pp"),
+        ("adv", "rloo"),
+    }
     assert options(files, kind="registry", names=["register_loss"], option="l").keys() == {("l", "k1"), ("l", "k2")}
     assert options(files, kind="registry", names=["register"], option="r").keys() == {("r", "opo")}
     assert options(files, kind="table", names=["LOSSES"], option="t").keys() == {("t", "ppo"), ("t", "gspo"), ("t", "cispo")}
-    params = {"a.py": """
+    params = {
+        "a.py": """
         class Trainer:
             default_params = {"clip": .2, "adaptive": True, "target": -1, "model": build()}
-    """}
+    """
+    }
     assert options(params, kind="table", names=["default_params"], prefix="Trainer") == {
         ("Trainer.clip", ""): "0.2", ("Trainer.adaptive", ""): "true", ("Trainer.target", ""): "-1", ("Trainer.model", ""): "",
     }  # fmt: skip
@@ -199,7 +208,9 @@ def test_definitions_leave_shims_out() -> None:
         def soft_overlong_punishment(x): ...
     """
     assert options({"a.py": text}, kind="definition", names=["*Trainer"]).keys() == {("GRPOTrainer", "")}
-    assert options({"a.py": text}, kind="definition", names=["soft*"], option="reward").keys() == {("reward", "soft_overlong_punishment")}
+    assert options({"a.py": text}, kind="definition", names=["soft*"], option="reward").keys() == {
+        ("reward", "soft_overlong_punishment")
+    }
 
 
 def test_newer_syntax_than_this_interpreter() -> None:
@@ -237,7 +248,9 @@ def g(): ...
     assert facts.problems[0].line == 3
 
 
-@pytest.mark.parametrize("text", [b"\xff\xfe\x00x", b"x = '\xe9'\n", b"\0\0", b"# coding: nonsense\nx=1\n", b"(" * 5000, b"x=" + b"-" * 50_000 + b"1"])
+@pytest.mark.parametrize(
+    "text", [b"\xff\xfe\x00x", b"x = '\xe9'\n", b"\0\0", b"# coding: nonsense\nx=1\n", b"(" * 5000, b"x=" + b"-" * 50_000 + b"1"]
+)
 def test_unreadable_bytes_are_reported(text: bytes) -> None:
     assert isinstance(read_python(text), PythonFacts)
     assert read_python(text).problems
@@ -279,7 +292,7 @@ def test_pieces_of_a_file_read_the_same_names_as_the_whole(pieces: list[str]) ->
 
 
 LONG = "".join(
-    f"    if a.b{n} == 'v{n}':\n      c = d.e{n}  # {'pad ' * 60}\n    else:\n      '\'\'\'doc'\n    x = [\n      cfg.get('k{n}', {n}),\n    ]\n"
+    f"    if a.b{n} == 'v{n}':\n      c = d.e{n}  # {'pad ' * 60}\n    else:\n      ''''doc'\n    x = [\n      cfg.get('k{n}', {n}),\n    ]\n"
     for n in range(10)
 )
 _CLASSES = st.sampled_from(
@@ -291,7 +304,7 @@ _CLASSES = st.sampled_from(
         "try:\n    import q\nexcept ImportError:\n    q = {'k': 1}\nelse:\n    z = 1\n", "@register_loss(\n    'gspo',\n)\n", "x = [\n'a',\n]\n",
         'T = """\nclass F:\n    y = 1\n"""\n', "p.add_argument('--a', choices=['b'])\n", "if (\n    a\n):\n    pass\n", "    # odd\n", "\\\n",
         "    class Inner:\n        z: int = 3\n\n        def __init__(self): ...\n", "x = 1 if y else \\\nz\n", "with a:\n  b.c\n", "    def long(\n        self,\n        a=1,\n    ) -> None:\n" + LONG.replace("    ", "        "),
-        "async def long(a):\n    # why\n\n" + LONG, "class Pad(B):\n\n    # pad\n    def m(self):\n        # why\n" + LONG.replace("    ", "        "), "@dec(\n    x\n)\ndef long(a: dict = {}) -> int:  # why\n    'doc'\n" + LONG + "    def inner():\n        return cfg['q']\n", "\r\n", "\f\n",
+        "if __name__ == 'x':  # why\n    # more\n" + LONG, "if long:\n" + LONG + "elif b:\n    c.d\n", "async def long(a):\n    # why\n\n" + LONG, "class Pad(B):\n\n    # pad\n    def m(self):\n        # why\n" + LONG.replace("    ", "        "), "@dec(\n    x\n)\ndef long(a: dict = {}) -> int:  # why\n    'doc'\n" + LONG + "    def inner():\n        return cfg['q']\n", "\r\n", "\f\n",
     ]
 )  # fmt: skip
 
@@ -304,9 +317,10 @@ def test_reading_by_pieces_gives_the_same_facts(versions: list[str]) -> None:
         assert read_python(text.encode(), memo) == read_python(text.encode())
 
 
-
 def test_yaml_keys_lines_defaults_and_scalars() -> None:
-    facts = read_yaml(b"# @package _global_\ndefaults:\n  - actor@a.actor: dp\n  - _self_\na:\n  n: 5\n  on: yes\n  x: ~\n  s: '1'\n  l: [1, 2]\n  e: {}\n")
+    facts = read_yaml(
+        b"# @package _global_\ndefaults:\n  - actor@a.actor: dp\n  - _self_\na:\n  n: 5\n  on: yes\n  x: ~\n  s: '1'\n  l: [1, 2]\n  e: {}\n"
+    )
     assert facts.package == "_global_"
     assert facts.defaults == [["actor@a.actor", "dp"], ["_self_", ""]]
     assert {(k.key, k.value, k.line) for k in facts.keys} == {

@@ -56,8 +56,12 @@ def resolve(db: sqlite3.Connection, name: str) -> Meant:
     if by_option:
         return Meant(by_option, f"option {name}")
     words = " ".join(f'"{w}"' for w in re.findall(r"\w+", name))
-    hits = rows(db, "select name from search where search match ? and kind='method' order by rank limit 5", words) if words else []
-    names = [m["slug"] for m in methods] + [m["name"] for m in methods] + [a for m in methods for a in m["aliases"].split("; ") if a]
+    hits = (
+        rows(db, "select name from search where search match ? and kind='method' order by rank limit 5", words) if words else []
+    )
+    names = (
+        [m["slug"] for m in methods] + [m["name"] for m in methods] + [a for m in methods for a in m["aliases"].split("; ") if a]
+    )
     mend = near(name, names)
     if hits and mend.startswith("known"):
         mend = f"did you mean {', '.join(h['name'] for h in hits)}?"
@@ -111,7 +115,7 @@ def rank(row: Row) -> tuple[int, int, str]:
 def routes(db: sqlite3.Connection, method: str, framework: str = "") -> dict[str, list[Row]]:
     """Framework to the routes of a method, best first."""
     sql = (
-        "select l.*, r.paste, r.\"default\" as option_default, r.note, r.decided_by, w.url from landings l"
+        'select l.*, r.paste, r."default" as option_default, r.note, r.decided_by, w.url from landings l'
         " left join routes r on r.framework=l.framework and r.repo=l.repo and r.method=l.method and r.option=l.option and r.value=l.value"
         " left join frameworks w on w.framework=l.framework and w.repo=l.repo where l.method=?"
     )
@@ -147,7 +151,9 @@ def answer(db: sqlite3.Connection, method: str, frameworks: Iterable[str], *, al
         for row in mine if all_routes else mine[:1]:
             note = row["note"] or ""
             if not all_routes and first is not row and first["committed_at"] < row["committed_at"]:
-                note = f"first {since(first)} as {first['tier'].replace('_', ' ')} {written(first)}" + (f"; {note}" if note else "")
+                note = f"first {since(first)} as {first['tier'].replace('_', ' ')} {written(first)}" + (
+                    f"; {note}" if note else ""
+                )
             out.append(
                 {
                     "method": method, "framework": name, "answer": "removed" if row["removed_commit"] else "yes",

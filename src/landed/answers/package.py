@@ -48,10 +48,14 @@ class ReadPackage(msgspec.Struct):
 def read_package(field: Field, requirement: str, framework: str = "") -> ReadPackage:
     """Options that a released package declares. Nothing is installed or imported."""
     package = fetch(requirement)
-    wanted = framework or next((f.framework for f in field.frameworks.values() if f.pypi == package.name.lower().replace("_", "-")), "")
+    wanted = framework or next(
+        (f.framework for f in field.frameworks.values() if f.pypi == package.name.lower().replace("_", "-")), ""
+    )
     if wanted not in field.frameworks:
         known = [f.pypi for f in field.frameworks.values() if f.pypi]
-        raise UsageError(f"package {package.name!r} belongs to no framework known", mend=near(package.name, known) + " or --framework F")
+        raise UsageError(
+            f"package {package.name!r} belongs to no framework known", mend=near(package.name, known) + " or --framework F"
+        )
     made: Framework = field.frameworks[wanted]
     rules = made.rules(made.repos[0].name)
     files, blobs = {}, {}

@@ -73,7 +73,10 @@ def jobs(a: argparse.Namespace, field: Field) -> list[Job]:
 def _progress(done: Done) -> None:
     if sys.stderr.isatty():
         run = done.run
-        print(f"{run.repo}: {run.commits} commits, {run.events} events, {run.landings} landings, {done.seconds:.1f} s", file=sys.stderr)
+        print(
+            f"{run.repo}: {run.commits} commits, {run.events} events, {run.landings} landings, {done.seconds:.1f} s",
+            file=sys.stderr,
+        )
 
 
 def replay(a: argparse.Namespace) -> int:
@@ -122,8 +125,8 @@ def report_undecided(undecided: list[Undecided], field: Field) -> None:
         name = u.option + (f"={u.value}" if u.value else "")
         print(
             f"landed: {len(undecided)} undecided. In fields/{field.name}/frameworks/{u.framework}.yaml add under methods:\n"
-            f"    - {{method: SLUG, options: [\"{name}\"]}}\n  or under set_aside:\n"
-            f"    - {{options: [\"{name}\"], reason: why it is no method}}",
+            f'    - {{method: SLUG, options: ["{name}"]}}\n  or under set_aside:\n'
+            f'    - {{options: ["{name}"], reason: why it is no method}}',
             file=sys.stderr,
         )
 

@@ -48,7 +48,11 @@ def can(a: argparse.Namespace) -> int:
         methods = {r["slug"]: r for r in rows(db, "select * from methods")}
         for slug in dict.fromkeys(r["method"] for r in found):
             m = methods[slug]
-            print(f"{m['name']} ({slug})" + (f"  {m['source']}" if m["source"] else "") + (f"  public {m['first_public']}" if m["first_public"] else ""))
+            print(
+                f"{m['name']} ({slug})"
+                + (f"  {m['source']}" if m["source"] else "")
+                + (f"  public {m['first_public']}" if m["first_public"] else "")
+            )
             mine = [dict(r) for r in found if r["method"] == slug]
             for r in mine:
                 r["commit"] = r.get("commit", "")[:10]
@@ -103,11 +107,20 @@ def matrix(a: argparse.Namespace) -> int:
             day = lookup.since(cell)
             cells[f] = f"removed {cell['removed_at'][:10]}" if cell["removed_commit"] else f"{_SHORT.get(tier, tier)} {day}"
             if machine:
-                cells[f] = {"tier": "" if cell["removed_commit"] else tier, "since": cell["committed_at"], "bound": cell["bound"], "removed_at": cell["removed_at"]}
+                cells[f] = {
+                    "tier": "" if cell["removed_commit"] else tier,
+                    "since": cell["committed_at"],
+                    "bound": cell["bound"],
+                    "removed_at": cell["removed_at"],
+                }
         if count or a.all or any(cells.values()):
             out.append({"method": m["slug"], "frameworks": count, **cells})
     out.sort(key=lambda r: (-int(str(r["frameworks"])), str(r["method"])))
-    emit([{**r, "frameworks": str(r["frameworks"])} if not machine else r for r in out], ["method", "frameworks", *frameworks], a.format)
+    emit(
+        [{**r, "frameworks": str(r["frameworks"])} if not machine else r for r in out],
+        ["method", "frameworks", *frameworks],
+        a.format,
+    )
     return 0
 
 
@@ -232,7 +245,12 @@ def _show_method(db: sqlite3.Connection, slug: str, form: str) -> list[Row]:
             print(f"              {where}")
             if r["declared_at"] != r["committed_at"]:
                 print(f"              declared {r['declared_at'][:10]}, read since {r['wired_at'][:10]}")
-            for label, value in (("bound", r["bound_reason"]), ("condition", r["condition"]), ("write", r["paste"]), ("note", r["note"])):
+            for label, value in (
+                ("bound", r["bound_reason"]),
+                ("condition", r["condition"]),
+                ("write", r["paste"]),
+                ("note", r["note"]),
+            ):
                 if value:
                     print(textwrap.fill(f"              {label}: {value}", width + 14, subsequent_indent=" " * 16))
     print("\ntimeline")
@@ -276,7 +294,9 @@ def _show_framework(db: sqlite3.Connection, name: str, form: str) -> int:
     ]  # fmt: skip
     if form == "table":
         for run in rows(db, "select * from runs where framework=?", name):
-            print(f"{run['repo']}  {run['url']}  read to {run['head'][:12]} ({run['head_at'][:10]}), {run['commits']} commits, {run['options']} options")
+            print(
+                f"{run['repo']}  {run['url']}  read to {run['head'][:12]} ({run['head_at'][:10]}), {run['commits']} commits, {run['options']} options"
+            )
         print()
     emit(out, ["method", "answer", "option", "since", "tier", "commit"], form)
     return 0

@@ -30,7 +30,9 @@ COMMANDS: dict[str, tuple[str, str, str]] = {
 
 def _facts_arguments(p: argparse.ArgumentParser) -> None:
     p.add_argument("--format", choices=FORMATS, default="table", help="default: table")
-    p.add_argument("--snapshot", metavar="DIR", default=os.environ.get("LANDED_SNAPSHOT", ""), help="another snapshot than the shipped one")
+    p.add_argument(
+        "--snapshot", metavar="DIR", default=os.environ.get("LANDED_SNAPSHOT", ""), help="another snapshot than the shipped one"
+    )
 
 
 def _field_arguments(p: argparse.ArgumentParser) -> None:
@@ -65,13 +67,17 @@ def build_parser() -> argparse.ArgumentParser:
     made["log"].add_argument("--change", default="", help="only this kind of event")
     made["log"].add_argument("--limit", type=int, default=0, metavar="N", help="at most N rows (default: all; 40 on a terminal)")
     made["export"].add_argument("table", nargs="?", default="", help="one of the tables: events, landings, options, methods …")
-    made["export"].add_argument("--schema", default="", metavar="NAME", help="JSON Schema of a table, or of a data file: framework, method, failure")
+    made["export"].add_argument(
+        "--schema", default="", metavar="NAME", help="JSON Schema of a table, or of a data file: framework, method, failure"
+    )
     made["export"].add_argument("--sqlite", default="", metavar="FILE", help="write the compiled SQLite file here")
     for name in ("replay", "sync", "validate", "package"):
         _field_arguments(made[name])
     for name in ("replay", "sync", "validate"):
         made[name].add_argument("frameworks", nargs="*", metavar="FRAMEWORK", help="default: all")
-        made[name].add_argument("--repo", action="append", default=[], metavar="NAME=PATH", help="a local repository, or NAME=URL for sync")
+        made[name].add_argument(
+            "--repo", action="append", default=[], metavar="NAME=PATH", help="a local repository, or NAME=URL for sync"
+        )
         made[name].add_argument("--store", default="", metavar="DIR", help="where clones are kept")
     for name in ("replay", "validate"):
         made[name].add_argument("--cache", default="", metavar="DIR", help="where facts of blobs are kept")

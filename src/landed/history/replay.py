@@ -54,9 +54,7 @@ class Plan(msgspec.Struct):
     def is_reader(self, path: str) -> bool:
         if not path.endswith(".py"):
             return False
-        return any(glob(p).match(path) for p in self.reader_paths) and not any(
-            glob(p).match(path) for p in self.not_readers
-        )
+        return any(glob(p).match(path) for p in self.reader_paths) and not any(glob(p).match(path) for p in self.not_readers)
 
 
 class _Names:
@@ -135,8 +133,8 @@ class _Replay:
         for change in [*start, *(c for commit in commits for c in commit.changes)]:
             path = change.path
             need = self.rules.readers(path)
-            if self.is_reader(path):
-                need = need | {"uses"}
+            if "python" not in need and self.is_reader(path):
+                need = need | {"uses"}  # facts of Python hold the names read already
             if need:
                 for blob in (change.old, change.new):
                     if blob != ABSENT:
@@ -148,9 +146,7 @@ class _Replay:
         deltas = list(self.kept.deltas) if self.kept else []
         first = len(self.kept.commits) if self.kept else 0
         for n, commit in enumerate(commits, first):
-            changes = [
-                (c.path, c.old, c.new) for c in commit.changes if self.rules.of(c.path) or self.is_reader(c.path)
-            ]
+            changes = [(c.path, c.old, c.new) for c in commit.changes if self.rules.of(c.path) or self.is_reader(c.path)]
             if changes:
                 delta = state.apply(changes, n)
                 if delta.differences or delta.read or delta.unread:
@@ -192,7 +188,11 @@ class _Replay:
                     self.used[blob] = names = self.names_in(data) if data is not None else _EMPTY
                     self.cache.put_uses(blob, [self.names.names[n] for n in names])
                     continue
-                made = read(need, data, self.patterns, memo) if data is not None else unreadable(need, "not in this clone, or damaged")
+                made = (
+                    read(need, data, self.patterns, memo)
+                    if data is not None
+                    else unreadable(need, "not in this clone, or damaged")
+                )
                 packed = encode(made)
                 self.facts[blob, need] = packed if len(packed) > 20_000 else made
                 if data is not None:
@@ -206,9 +206,7 @@ class _Replay:
             digest = hashlib.blake2b(chunk, digest_size=12).digest()
             found = self.chunks.get(digest)
             if found is None:
-                found = self.chunks[digest] = self.names.intern(
-                    n.decode("ascii", "replace") for n in sorted(names_read(chunk))
-                )
+                found = self.chunks[digest] = self.names.intern(n.decode("ascii", "replace") for n in sorted(names_read(chunk)))
             sets.append(found)
         return frozenset().union(*sets)
 

@@ -60,7 +60,9 @@ def plan(framework: Framework, repo: str) -> Plan:
 
 def stamp_of(job: Job, head: str) -> str:
     """Digest of all that a repository's rows depend on: this code, the field's data, the head."""
-    return hashlib.sha256("\0".join((_digest(CODE, ("*.py",)), _digest(Path(job.field_root) / job.field, ("*.yaml",)), head)).encode()).hexdigest()
+    return hashlib.sha256(
+        "\0".join((_digest(CODE, ("*.py",)), _digest(Path(job.field_root) / job.field, ("*.yaml",)), head)).encode()
+    ).hexdigest()
 
 
 @functools.cache

@@ -245,7 +245,7 @@ class _Substitute(ast.NodeTransformer):
 
 class _Reader:
     def __init__(self) -> None:
-        self.facts = f.PythonFacts([], [], [], [], [], [], [], [], [])
+        self.facts = _nothing()
         self.uses: set[str] = set()
         self.scope: list[str] = []
         #: enclosing loops over constants: variable and values
@@ -342,9 +342,7 @@ class _Reader:
         if isinstance(node, ast.Call):
             names = _registered(node)
             if names:
-                self.facts.registrations.append(
-                    f.RegistrationFact(dotted(node.func), names, node.lineno, target)
-                )
+                self.facts.registrations.append(f.RegistrationFact(dotted(node.func), names, node.lineno, target))
             # names given to a registry are declarations, not uses; nested calls still are read
             self.quiet += 1
             self.children(node)
@@ -377,7 +375,9 @@ class _Reader:
                 for k, v in zip(value.keys, value.values, strict=True) if k is not None for s in strings(k)
             ]  # fmt: skip
             if rows:
-                self.facts.tables.append(f.TableFact(name, [r[0] for r in rows], [r[1] for r in rows], scope, [r[2] for r in rows]))
+                self.facts.tables.append(
+                    f.TableFact(name, [r[0] for r in rows], [r[1] for r in rows], scope, [r[2] for r in rows])
+                )
         elif value is not None:
             found = strings(value)
             if not found and isinstance(value, ast.Subscript):
@@ -559,9 +559,11 @@ def _trivial(body: list[ast.stmt]) -> bool:
         if isinstance(s, ast.Pass) or (isinstance(s, ast.Expr) and isinstance(s.value, ast.Constant)):
             return True
         if isinstance(s, ast.FunctionDef) and s.name in ("__init__", "__post_init__"):
-            return len(s.body) <= _SHIM_STATEMENTS and all(
-                isinstance(x, ast.Expr | ast.Pass | ast.Import | ast.ImportFrom) for x in s.body
-            ) and any("super" in ast.unparse(x) or "warn" in ast.unparse(x) for x in s.body)
+            return (
+                len(s.body) <= _SHIM_STATEMENTS
+                and all(isinstance(x, ast.Expr | ast.Pass | ast.Import | ast.ImportFrom) for x in s.body)
+                and any("super" in ast.unparse(x) or "warn" in ast.unparse(x) for x in s.body)
+            )
         return False
 
     return all(forwards(s) for s in body)
@@ -574,7 +576,7 @@ def read_python(source: bytes, memo: Memo | None = None) -> f.PythonFacts:
     again; a file that does not fall into pieces is read whole. The facts are the same either way.
     """
     if memo is not None:
-        made = _by_pieces(source, memo)
+        made = _Pieces(memo).file(source)
         if made is not None:
             return made
     module, problems = parse(source)
@@ -596,21 +598,22 @@ class _Piece(msgspec.Struct, gc=False):
 
 
 class _Where(msgspec.Struct, frozen=True):
-    """What a piece stands in: a class, a function (of it), or nothing."""
+    """What a piece stands in: a class, a function (of it), a block of the module (``indented``), or nothing."""
 
     owner: f.ClassFact | None = None
     function: str = ""
+    indented: bool = False
 
     def key(self) -> str:
         c = self.owner
-        return f"{c.name}|{' '.join(c.bases)}|{' '.join(c.decorators)}|{self.function}" if c else self.function
+        outer = f"{c.name}|{' '.join(c.bases)}|{' '.join(c.decorators)}" if c else ""
+        return f"{outer}|{self.function}|{self.indented}"
 
 
 #: (digest of a piece, what it stands in) -> its facts
 Memo = dict[tuple[bytes, str], _Piece]
 
 _TOP = re.compile(rb"\n(?=[^\s#)\]}])")
-_METHOD = re.compile(rb"\n(?=    (?:async def |def |class |@))")
 _BODY = {4: re.compile(rb"\n(?=    [^\s#)\]}])"), 8: re.compile(rb"\n(?=        [^\s#)\]}])")}
 _CONTINUES = re.compile(rb"\s*(?:(?:else|elif|except|finally|case)\b|[\"'])")
 _DEFINES = re.compile(rb"\s*(?:async def |def |class )")
@@ -619,7 +622,9 @@ _HEADER_END = re.compile(rb"\)[ ]*(?:->[^\n]*)?:[ ]*(?:#[^\n]*)?\n")
 #: nothing but comments, or a class statement followed by nothing but comments
 _BARE = re.compile(rb"(?:\A|:[ ]*(?:#[^\n]*)?\n)(?:[ \t]*(?:#[^\n]*)?\n)*\Z")
 _COOKIE = re.compile(rb"\A(?:[^\n]*\n)?[ \t]*#[^\n]*coding[:=]")
-#: classes longer than this are cut at their methods, functions at their statements
+_IF = re.compile(rb"if [^\n]*:[ ]*(?:#[^\n]*)?\n")
+_ELSE = re.compile(rb"^(?:else|elif)\b", re.M)
+#: classes, functions and ``if`` blocks longer than this are cut at their statements
 _LONG_CLASS, _LONG_FUNCTION = 1500, 2500
 
 
@@ -637,16 +642,18 @@ def _cut(source: bytes, at: re.Pattern[bytes]) -> list[bytes]:
     """Pieces that begin behind matches of ``at``; decorators stay with what they decorate, strings stay whole."""
     out: list[bytes] = []
     held = b""
+    defines = False
     for piece in _split(source, at):
         if out and not held and _CONTINUES.match(piece):
             held = out.pop()
         held = held + piece if held else piece
+        defines = defines or _DEFINES.match(piece) is not None
         if held.count(b'"""') % 2 or held.count(b"'''") % 2:
             continue
-        if held.lstrip().startswith(b"@") and not _DEFINES.match(piece):
+        if not defines and held.lstrip().startswith(b"@"):
             continue
         out.append(held)
-        held = b""
+        held, defines = b"", False
     if held:
         out.append(held)
     return out
@@ -670,64 +677,110 @@ def _function_parts(piece: bytes, indent: int) -> tuple[list[bytes], str]:
     return [piece], ""
 
 
-def _by_pieces(source: bytes, memo: Memo) -> f.PythonFacts | None:
-    """The facts put together from pieces, or None where a piece cannot be read by itself."""
-    if b"\0" in source or b"\r" in source or _COOKIE.match(source):
-        return None
-    out = f.PythonFacts([], [], [], [], [], [], [], [], [])
-    uses: set[str] = set()
-    line = 0
+class _Pieces:
+    """Facts of a file put together from pieces; every piece, small or large, is looked up before it is cut or parsed."""
 
-    def take(part: bytes, where: _Where) -> _Piece | None:
-        nonlocal line
-        key = (hashlib.blake2b(part, digest_size=16).digest(), where.key())
-        found = memo.get(key)
-        if found is None:
-            found = _read_piece(part, where)
+    def __init__(self, memo: Memo) -> None:
+        self.memo = memo
+
+    def file(self, source: bytes) -> f.PythonFacts | None:
+        """Facts of the whole, or None where a piece cannot be read by itself."""
+        if b"\0" in source or b"\r" in source or _COOKIE.match(source):
+            return None
+        out, uses, line = _nothing(), set[str](), 0
+        for piece in _cut(source, _TOP):
+            found = self.known(piece, "", self.top)
             if found is None:
                 return None
-            memo[key] = found
-        _add(out, found.facts, line)
-        uses.update(found.facts.uses)
-        if found.part is not None and where.owner is not None:
-            owner = where.owner
+            _add(out, found.facts, line)
+            uses.update(found.facts.uses)
+            line += piece.count(b"\n")
+        out.uses = sorted(uses)
+        return out
+
+    def known(self, piece: bytes, where: str, make: Callable[[bytes], _Piece | None]) -> _Piece | None:
+        key = (hashlib.blake2b(piece, digest_size=16).digest(), where)
+        found = self.memo.get(key)
+        if found is None:
+            found = make(piece)
+            if found is not None:
+                self.memo[key] = found
+        return found
+
+    def top(self, piece: bytes) -> _Piece | None:
+        is_class = piece.startswith(b"class ") or (piece.startswith(b"@") and b"\nclass " in piece)
+        if not is_class:
+            block = _IF.match(piece)
+            if block and len(piece) > _LONG_FUNCTION and not _ELSE.search(piece):
+                parts = _with_statement(_cut(piece[block.end() :], _BODY[4]))
+                return self.assemble([piece[: block.end()] + parts[0], *parts[1:]], _Where(), _Where(indented=True))
+            return self.function(piece, 4, None)
+        if len(piece) <= _LONG_CLASS:
+            return _read_piece(piece, _Where())
+        parts = _with_statement(_cut(piece, _BODY[4]))
+        head = _read_piece(parts[0], _Where(), alone=True)
+        if head is None or not head.facts.classes:
+            return None
+        out = _nothing()
+        _add(out, head.facts, 0)
+        uses = set(head.facts.uses)
+        owner = out.classes[0]
+        # whether names count as read depends on the whole class statement, which is in the head
+        where = _Where(f.ClassFact(owner.name, owner.bases, owner.decorators, 0, [], [], [], True))
+        line = parts[0].count(b"\n")
+        for part in parts[1:]:
+            found = self.known(part, where.key(), lambda p: self.function(p, 8, where.owner))
+            if found is None or found.part is None:
+                return None
+            _add(out, found.facts, line)
+            uses.update(found.facts.uses)
             owner.fields += [_down(x, line) for x in found.part.fields]
             owner.members += [_down(x, line) for x in found.part.members]
             owner.init = [_down(x, line) for x in found.part.init] if found.part.name else owner.init
             owner.trivial = owner.trivial and found.part.trivial
-        line += part.count(b"\n")
-        return found
+            line += part.count(b"\n")
+        out.uses = sorted(uses)
+        return _Piece(out, None)
 
-    def take_function(piece: bytes, indent: int, owner: f.ClassFact | None) -> bool:
+    def function(self, piece: bytes, indent: int, owner: f.ClassFact | None) -> _Piece | None:
+        """A function, a method or any other statement; a long one by its statements."""
         parts, name = _function_parts(piece, indent)
-        if take(parts[0], _Where(owner)) is None:
-            return False
-        if len(parts) > 1 and owner is not None:
-            owner.trivial = False
-        return all(take(part, _Where(owner, name)) is not None for part in parts[1:])
+        if len(parts) == 1:
+            return _read_piece(piece, _Where(owner))
+        return self.assemble(parts, _Where(owner), _Where(owner, name, True))
 
-    for piece in _cut(source, _TOP):
-        is_class = piece.startswith(b"class ") or (piece.startswith(b"@") and b"\nclass " in piece)
-        if not is_class or len(piece) <= _LONG_CLASS:
-            if not (take(piece, _Where()) if is_class else take_function(piece, 4, None)):
+    def assemble(self, parts: list[bytes], first: _Where, rest: _Where) -> _Piece | None:
+        """A block from its head, read in ``first``, and its other statements, read in ``rest``."""
+        head = _read_piece(parts[0], first, alone=True)
+        if head is None:
+            return None
+        out = _nothing()
+        _add(out, head.facts, 0)
+        uses = set(head.facts.uses)
+        if head.part is not None:
+            head.part.trivial = False
+        line = parts[0].count(b"\n")
+        for part in parts[1:]:
+            found = self.known(part, rest.key(), lambda p: _read_piece(p, rest))
+            if found is None:
                 return None
-            continue
-        parts = _with_statement(_cut(piece, _METHOD))
-        before = len(out.classes)
-        if take(parts[0], _Where()) is None or len(out.classes) == before:
-            return None
-        owner = out.classes[before]
-        if not all(take_function(part, 8, owner) for part in parts[1:]):
-            return None
-    out.uses = sorted(uses)
-    return out
+            _add(out, found.facts, line)
+            uses.update(found.facts.uses)
+            line += part.count(b"\n")
+        out.uses = sorted(uses)
+        return _Piece(out, head.part)
 
 
-def _read_piece(piece: bytes, where: _Where) -> _Piece | None:
+def _nothing() -> f.PythonFacts:
+    return f.PythonFacts([], [], [], [], [], [], [], [], [])
+
+
+def _read_piece(piece: bytes, where: _Where, alone: bool = False) -> _Piece | None:
+    """Facts of one piece; None where it cannot be read by itself, or is not one statement but should be (``alone``)."""
     reader = _Reader()
     part = None
     owner = where.owner
-    inside = owner is not None or bool(where.function)
+    inside = owner is not None or where.indented
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
@@ -735,13 +788,17 @@ def _read_piece(piece: bytes, where: _Where) -> _Piece | None:
             module = compile(text, "<blob>", "exec", ast.PyCF_ONLY_AST, dont_inherit=True)
         assert isinstance(module, ast.Module)
         if not inside:
+            if alone and len(module.body) != 1:
+                return None
             reader.body(module.body)
         else:
             holder = module.body[0]
             if len(module.body) != 1 or not isinstance(holder, ast.If) or holder.orelse:
                 return None
-            if where.function:
-                reader.scope = [owner.name, where.function] if owner else [where.function]
+            if alone and len(holder.body) != 1:
+                return None
+            if where.indented:
+                reader.scope = [x for x in (owner.name if owner else "", where.function) if x]
                 reader.quiet = int(owner is not None and _is_quiet(owner))
                 reader.body(holder.body)
             elif owner is not None:
@@ -753,7 +810,7 @@ def _read_piece(piece: bytes, where: _Where) -> _Piece | None:
                     part.name if has_init else "", [], [], 0, [_down(x, -1) for x in part.fields],
                     [_down(x, -1) for x in part.init], [_down(x, -1) for x in part.members], part.trivial,
                 )  # fmt: skip
-            facts = f.PythonFacts([], [], [], [], [], [], [], [], [])
+            facts = _nothing()
             _add(facts, reader.facts, -1)
             reader.facts = facts
     except (SyntaxError, ValueError, RecursionError, MemoryError):

@@ -18,7 +18,9 @@ _READ: dict[str, Callable[[bytes], f.TextFacts]] = {
     "shell": read_shell,
 }
 _TYPE: dict[str, type] = {"python": f.PythonFacts, "yaml": f.TextFacts, "shell": f.TextFacts}
-_DECODERS: dict[str, msgspec.msgpack.Decoder[f.PythonFacts | f.TextFacts]] = {name: msgspec.msgpack.Decoder(t) for name, t in _TYPE.items()}
+_DECODERS: dict[str, msgspec.msgpack.Decoder[f.PythonFacts | f.TextFacts]] = {
+    name: msgspec.msgpack.Decoder(t) for name, t in _TYPE.items()
+}
 _ENCODER = msgspec.msgpack.Encoder()
 _EMPTY: dict[str, Callable[[], f.PythonFacts | f.TextFacts]] = {
     "python": f.PythonFacts,

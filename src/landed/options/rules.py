@@ -130,9 +130,7 @@ class RuleSet:
         self.paths = [[glob(p) for p in r.paths] for r in rules]
         self.excluded = [[glob(p) for p in r.exclude] for r in rules]
         self._of: dict[str, tuple[int, ...]] = {}
-        self.markers = {
-            i: re.compile(r.pattern.encode(), re.M | re.S) for i, r in enumerate(rules) if r.kind == "marker"
-        }
+        self.markers = {i: re.compile(r.pattern.encode(), re.M | re.S) for i, r in enumerate(rules) if r.kind == "marker"}
 
     def of(self, path: str) -> tuple[int, ...]:
         """Indexes of the rules that look at ``path``."""
@@ -169,7 +167,11 @@ def _prefix(rule: Rule, name: str, path: str) -> str:
     prefix = rule.prefixes.get(name, rule.prefix)
     if "{" in prefix:
         folder = path.split("/")[-2] if "/" in path else ""
-        prefix = prefix.replace("{class}", name).replace("{folder}", folder).replace("{stem}", path.rpartition("/")[2].rpartition(".")[0])
+        prefix = (
+            prefix.replace("{class}", name)
+            .replace("{folder}", folder)
+            .replace("{stem}", path.rpartition("/")[2].rpartition(".")[0])
+        )
     return prefix
 
 
@@ -340,9 +342,7 @@ def _definition(rule: Rule, i: int, files: Files) -> list[Decl]:
         facts = files[path]
         assert isinstance(facts, f.PythonFacts)
         found = [(c.name, c.line) for c in facts.classes if named(c.name, rule.names) and not (c.trivial and c.bases)]
-        found += [
-            (fn.name, fn.line) for fn in facts.functions if named(fn.name, rule.names) and named(fn.scope, rule.scopes)
-        ]
+        found += [(fn.name, fn.line) for fn in facts.functions if named(fn.name, rule.names) and named(fn.scope, rule.scopes)]
         for name, line in found:
             if rule.option:
                 out.append(Decl(rule.option, name, "", "", path, line, i, name, "self"))

@@ -76,9 +76,7 @@ class Repo:
     def git(self, *args: str) -> str:
         """Output of one git command; SourceError with git's own last line when it fails."""
         try:
-            done = subprocess.run(
-                ["git", f"--git-dir={self.path}", *args], capture_output=True, env=_env(), check=False
-            )
+            done = subprocess.run(["git", f"--git-dir={self.path}", *args], capture_output=True, env=_env(), check=False)
         except FileNotFoundError:
             raise SourceError("git is not installed", mend="install git 2.30 or newer") from None
         if done.returncode:

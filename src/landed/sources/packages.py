@@ -43,7 +43,9 @@ def fetch(requirement: str) -> Package:
         if not archives:
             last = [x for x in done.stderr.splitlines() if x.startswith("ERROR")]
             why = last[-1].removeprefix("ERROR: ") if last else "pip brought nothing"
-            raise SourceError(f"no release of {requirement} could be had: {why}", mend="check the name, the version and the network")
+            raise SourceError(
+                f"no release of {requirement} could be had: {why}", mend="check the name, the version and the network"
+            )
         return open_archive(archives[0])
 
 

@@ -61,7 +61,9 @@ def _config(target: Path, key: str, value: str) -> None:
 
 def _default_branch(git_dir: str) -> str:
     """The remote's default branch; the remote is asked, since HEAD of a clone made by fetch is a guess."""
-    done = subprocess.run(["git", git_dir, "ls-remote", "--symref", "origin", "HEAD"], capture_output=True, text=True, check=False)
+    done = subprocess.run(
+        ["git", git_dir, "ls-remote", "--symref", "origin", "HEAD"], capture_output=True, text=True, check=False
+    )
     for line in done.stdout.splitlines():
         if line.startswith("ref: "):
             return line.split()[1]
