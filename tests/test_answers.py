@@ -190,3 +190,21 @@ def test_a_new_framework_is_one_data_file(snapshot: Path, tmp_path: Path, capsys
     assert main(["replay", "other", *arguments, "--cache", str(tmp_path / "facts")]) == 0
     rows = [json.loads(x) for x in run(capsys, snapshot, "can", "gspo", "--format", "jsonl").splitlines()]
     assert {r["framework"]: r["answer"] for r in rows} == {"toy": "yes", "other": "yes"}
+
+
+@pytest.mark.parametrize(
+    ("words", "rest"),
+    [
+        (["can", "--eps_clip", "--format", "json"], ["can", "--format", "json", "--", "--eps_clip"]),
+        (["can", "--policy_loss_type", "gspo"], ["can", "--", "--policy_loss_type", "gspo"]),
+        (["show", "--framework=x", "--a.b=c"], ["show", "--framework=x", "--", "--a.b=c"]),
+        (["can", "-h"], ["can", "-h"]),
+        (["log", "--option", "--*clip*", "--limit", "3"], ["log", "--option=--*clip*", "--limit", "3"]),
+        (["log", "--option"], ["log", "--option"]),
+        (["matrix"], ["matrix"]),
+    ],
+)
+def test_options_of_frameworks_look_like_flags(words: list[str], rest: list[str]) -> None:
+    from landed.cli.main import _names_like_flags
+
+    assert _names_like_flags(words) == rest

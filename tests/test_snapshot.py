@@ -94,15 +94,16 @@ def test_events_and_options_agree() -> None:
     by_option: dict[tuple[str, str, str], list[Event]] = {}
     for e in EVENTS:
         by_option.setdefault((e.framework, e.repo, e.option), []).append(e)
+    renamed_away = {(e.framework, e.repo, e.before) for e in EVENTS if e.change == "renamed"}
     checked = 0
     for key, events in by_option.items():
         changes = Counter(e.change for e in events)
         balance = changes["choice_added"] - changes["choice_removed"]
-        if changes["renamed"] == 0 and balance > 0:
+        if changes["renamed"] == 0 and key not in renamed_away and balance > 0:
             assert key in head, key
             checked += 1
         last = [e for e in sorted(events, key=lambda e: e.committed_at) if e.change == "default_changed"]
-        if last and key in head and changes["removed"] == 0 and head[key].default:
+        if last and key in head and key not in renamed_away and changes["removed"] == 0 and head[key].default:
             assert same_value(last[-1].after, head[key].default), key
     assert checked > 100
 

@@ -94,9 +94,32 @@ def build_parser() -> argparse.ArgumentParser:
     return parser
 
 
+#: flags of can and show that are the program's own
+_OWN = ("--format", "--snapshot", "--framework", "--help")
+
+
+def _names_like_flags(argv: list[str]) -> list[str]:
+    """Options of frameworks look like flags: ``landed can --eps_clip`` and ``landed log --option "--*clip*"`` mean names."""
+    if argv[:1] == ["log"] and "--option" in argv[:-1]:
+        at = argv.index("--option")
+        return [*argv[:at], f"--option={argv[at + 1]}", *argv[at + 2 :]]
+    if argv[:1] in (["can"], ["show"]) and "--" not in argv:
+        own, names, rest = [argv[0]], [], iter(argv[1:])
+        for a in rest:
+            flag = a.startswith("--") and any(o.startswith(a.partition("=")[0]) for o in _OWN)
+            if not flag and a != "-h":
+                names.append(a)
+                continue
+            own.append(a)
+            if flag and "=" not in a and not "--help".startswith(a):
+                own += [x for x in [next(rest, None)] if x is not None]
+        return [*own, *(["--", *names] if names else [])]
+    return argv
+
+
 def main(argv: Sequence[str] | None = None) -> int:
     """Run one command; returns the exit code."""
-    arguments = build_parser().parse_args(argv)
+    arguments = build_parser().parse_args(_names_like_flags(list(sys.argv[1:] if argv is None else argv)))
     module, function, _ = COMMANDS[arguments.command]
     try:
         code: int = getattr(importlib.import_module(module), function)(arguments)
