@@ -23,7 +23,7 @@ from landed.records.tables import FailureRow, FrameworkRow, MethodRow, Record, R
 from landed.sources.git import Repo, iso
 
 CODE = Path(__file__).parent.parent
-DEFAULT_NOT_READERS = ["tests/**", "test/**", "**/tests/**", "docs/**", "doc/**", "**/test_*.py", "**/conftest.py", "**/setup.py"]
+DEFAULT_NOT_READERS = ["tests/**", "test/**", "**/tests/**", "docs/**", "doc/**", "**/test_*.py", "**/conftest.py", "setup.py"]
 
 
 class Job(msgspec.Struct, frozen=True):

@@ -5,7 +5,7 @@ from __future__ import annotations
 import msgspec
 
 #: Part of every cache key: raise it when a reader's output changes.
-READER_VERSION = "6"
+READER_VERSION = "7"
 
 
 class _Fact(msgspec.Struct, array_like=True, gc=False):

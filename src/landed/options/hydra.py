@@ -40,6 +40,8 @@ def _choices(facts: TextFacts | None) -> dict[str, str]:
 class _Composer:
     def __init__(self, files: Mapping[str, TextFacts], root: str, choices: dict[str, str]) -> None:
         self.files, self.root, self.choices = files, root, choices
+        #: names that stand above a key put so far
+        self.mappings: set[str] = set()
 
     def load(self, path: str, package: str, out: Composed, depth: int) -> None:
         facts = self.files.get(path)
@@ -90,17 +92,22 @@ class _Composer:
     def put(self, facts: TextFacts, path: str, package: str, out: Composed) -> None:
         prefix = f"{package}." if package else ""
         for k in facts.keys:
-            _put(out, prefix + k.key, k, path)
+            self.put_key(out, prefix + k.key, k, path)
 
-
-def _put(out: Composed, key: str, fact: KeyFact, path: str) -> None:
-    if fact.value != "{}":
-        # a value replaces a mapping of the same name
-        for below in [o for o in out if o.startswith(f"{key}.")] if key not in out else ():
-            del out[below]
-    elif any(o.startswith(f"{key}.") for o in out):
-        return
-    out[key] = (fact.value, path, fact.line)
+    def put_key(self, out: Composed, key: str, fact: KeyFact, path: str) -> None:
+        if fact.value == "{}":
+            if key in self.mappings and any(o.startswith(f"{key}.") for o in out):
+                return
+        elif key not in out and key in self.mappings:
+            # a value replaces a mapping of the same name
+            for below in [o for o in out if o.startswith(f"{key}.")]:
+                del out[below]
+        if key not in out:
+            above = key.rpartition(".")[0]
+            while above and above not in self.mappings:
+                self.mappings.add(above)
+                above = above.rpartition(".")[0]
+        out[key] = (fact.value, path, fact.line)
 
 
 def resolve(values: Mapping[str, tuple[str, str, int]], key: str) -> str:

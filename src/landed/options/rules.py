@@ -220,7 +220,8 @@ def _fields(rule: Rule, i: int, files: Files) -> list[Decl]:
 
     def emit(path: str, c: f.ClassFact, prefix: str, above: tuple[str, ...]) -> None:
         for name, (where, field) in members(path, c).items():
-            if not named(name, rule.keys) or name.startswith("__") or name == "model_config":
+            # names with an underscore are machinery of the class, pydantic's model_config too
+            if not named(name, rule.keys) or name.startswith("_") or name == "model_config":
                 continue
             option = _join(prefix, name)
             inner = find(field.nested, where) if field.nested and rule.nested else None
