@@ -116,3 +116,13 @@ def test_best_route_is_offered_now_if_any_is() -> None:
         for r in mine:
             seen_removed |= bool(r["removed_commit"])
             assert not (seen_removed and not r["removed_commit"])
+
+
+def test_a_method_is_not_hidden_by_a_folder_of_its_name(capsys: pytest.CaptureFixture[str]) -> None:
+    from landed.cli.main import main
+
+    assert any(o.option == "dapo" for o in table("options"))  # type: ignore[attr-defined]
+    assert main(["show", "dapo"]) == 0
+    out = capsys.readouterr().out
+    assert out.startswith("DAPO")
+    assert "openrlhf" in out

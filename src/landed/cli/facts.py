@@ -204,8 +204,9 @@ def show(a: argparse.Namespace) -> int:
     frameworks = {fold(f): f for f in lookup.framework_names(db)}
     if fold(name) in frameworks:
         return _show_framework(db, frameworks[fold(name)], a.format)
+    # a folder named like a method (verl-recipe's dapo) does not hide the method
     options = rows(db, "select * from options where option=? order by framework, path", name)
-    if options:
+    if options and not rows(db, "select 1 from methods where slug=?", fold(name)):
         return _show_option(db, name, options, a.format)
     meant = lookup.resolve(db, name)
     events = []
