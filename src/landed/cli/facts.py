@@ -206,7 +206,7 @@ def show(a: argparse.Namespace) -> int:
         return _show_framework(db, frameworks[fold(name)], a.format)
     # a folder named like a method (verl-recipe's dapo) does not hide the method
     options = rows(db, "select * from options where option=? order by framework, path", name)
-    if options and not rows(db, "select 1 from methods where slug=?", fold(name)):
+    if options and not rows(db, "select 1 from methods where slug=?", name.strip().lower()):
         return _show_option(db, name, options, a.format)
     meant = lookup.resolve(db, name)
     events = []
