@@ -38,6 +38,7 @@ step = st.one_of(
     st.tuples(st.just("copy"), st.sampled_from(PATHS), st.integers(0, 3)),
     st.tuples(st.just("revert"), st.just(""), st.just(0)),
     st.tuples(st.just("branch"), st.sampled_from(PATHS), st.integers(0, 3)),
+    st.tuples(st.just("tag"), st.just(""), st.integers(0, 1)),
 )
 
 
@@ -55,6 +56,10 @@ def perform(tree: Tree, action: tuple[str, str, int]) -> None:
         tree.hour += 1
         merge = ["-m", "1"] if len(tree.git("rev-list", "--parents", "-1", "HEAD").split()) > 2 else []
         tree.git("revert", "--no-edit", *merge, "HEAD") if _changes(tree) else tree.commit()
+    elif kind == "tag":
+        name = f"v1.{tree.hour}"
+        if name not in tree.git("tag").split():
+            tree.git("tag", *(["-a", "-m", "release"] if n else []), name)
     elif kind == "branch":
         tree.git("checkout", "-q", "-b", "side")
         tree.commit({path: CONTENT[path][n % len(CONTENT[path])]})

@@ -93,7 +93,7 @@ def framework_names(db: sqlite3.Connection) -> list[str]:
 
 
 def check_framework(db: sqlite3.Connection, name: str) -> str:
-    """The framework's slug; UsageError with near misses. ``F==V`` is refused until releases are read."""
+    """The framework's slug; UsageError with near misses."""
     if not name:
         return ""
     base, eq, _ = name.partition("==")
@@ -102,7 +102,9 @@ def check_framework(db: sqlite3.Connection, name: str) -> str:
     if found is None:
         raise UsageError(f"no framework {base!r}", mend=near(base, names))
     if eq:
-        raise UsageError(f"{name}: this snapshot answers for main branches only", mend=f"ask --framework {found}")
+        raise UsageError(
+            f"{name}: this command answers for main branches", mend=f"ask --framework {found}; can and diff know versions"
+        )
     return found
 
 
@@ -157,7 +159,7 @@ def answer(db: sqlite3.Connection, method: str, frameworks: Iterable[str], *, al
             out.append(
                 {
                     "method": method, "framework": name, "answer": "removed" if row["removed_commit"] else "yes",
-                    "option": written(row), "since": since(row), "commit": row["commit"],
+                    "option": written(row), "since": since(row), "release": row["release"], "commit": row["commit"],
                     "tier": (row["head_tier"] or row["tier"]).replace("_", " "), "condition": row["condition"],
                     "write": row["paste"] or "", "default": row["option_default"] or "", "until": row["removed_at"][:10],
                     "bound_reason": row["bound_reason"], "path": row["path"], "line": row["line"], "repo": row["repo"],

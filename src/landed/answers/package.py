@@ -12,8 +12,9 @@ from landed.answers.names import near
 from landed.errors import UsageError
 from landed.fields.load import Field, Framework
 from landed.history.states import same_value, state_of
+from landed.landings.versions import same_version
 from landed.options.read import Facts, read
-from landed.records.tables import OptionRow
+from landed.records.tables import OptionRow, Release, ReleaseOption
 from landed.sources.packages import fetch
 from landed.store import text
 
@@ -38,11 +39,11 @@ class ReadPackage(msgspec.Struct):
     files: int
     options: dict[str, tuple[str, str, int]]
 
-    def summary(self, rows: list[Held]) -> str:
+    def summary(self, against: str, rows: list[Held]) -> str:
         """One line a person reads first."""
         n = Counter(r.verdict for r in rows)
         counts = ", ".join(f"{n[v]} {v}" for v in sorted(n))
-        return f"{self.name} {self.version} ({self.archive}, {self.files} files read): {len(self.options)} options; {counts}"
+        return f"{self.name} {self.version} ({self.archive}, {self.files} files read): {len(self.options)} options; against {against}: {counts}"
 
 
 def read_package(field: Field, requirement: str, framework: str = "") -> ReadPackage:
@@ -80,10 +81,20 @@ def read_package(field: Field, requirement: str, framework: str = "") -> ReadPac
     return ReadPackage(wanted, package.name, package.version, package.archive, len(files), options)
 
 
-def compare(package: ReadPackage, snapshot: Path) -> list[Held]:
-    """Every option of the package, then those of the snapshot's head that it lacks, of files the package has."""
-    rows: list[OptionRow] = [r for r in text.read(snapshot, "options") if r.framework == package.framework]  # type: ignore[misc,union-attr]
-    head: dict[str, OptionRow] = {}
+def compare(package: ReadPackage, snapshot: Path) -> tuple[str, list[Held]]:
+    """What the package is held against (the tag of its version, else the head), and every option of both.
+
+    Options that the package lacks are told only of files that it has.
+    """
+    releases = [r for r in text.read(snapshot, "releases") if isinstance(r, Release) and r.framework == package.framework]
+    tag = next((r for r in releases if same_version(r.version, package.version)), None)
+    rows: list[OptionRow | ReleaseOption]
+    if tag is not None:
+        against, rows = f"tag {tag.tag}", _of_release(snapshot, tag)
+    else:
+        against = "the head of the main branch"
+        rows = [r for r in text.read(snapshot, "options") if isinstance(r, OptionRow) and r.framework == package.framework]
+    head: dict[str, OptionRow | ReleaseOption] = {}
     for r in rows:
         if r.type or r.default or not r.choices:  # else known by its values only
             head[r.option] = r
@@ -102,6 +113,32 @@ def compare(package: ReadPackage, snapshot: Path) -> list[Held]:
     paths = {path for _, path, _ in package.options.values()}
     for name, row in sorted(head.items()):
         if name not in package.options and row.path in paths:
-            out.append(Held(name, "only in snapshot", "", row.default if "=" not in name else "", row.path, row.line, row.method))
+            out.append(
+                Held(
+                    name,
+                    "only in snapshot",
+                    "",
+                    row.default if "=" not in name else "",
+                    row.path,
+                    getattr(row, "line", ""),
+                    row.method,
+                )
+            )
     order = {"only in package": 0, "only in snapshot": 1, "other default": 2, "same": 3}
-    return sorted(out, key=lambda h: (order[h.verdict], h.option))
+    return against, sorted(out, key=lambda h: (order[h.verdict], h.option))
+
+
+def _of_release(snapshot: Path, tag: Release) -> list[OptionRow | ReleaseOption]:
+    position = {
+        r.version: r.position
+        for r in text.read(snapshot, "releases")
+        if isinstance(r, Release) and (r.framework, r.repo) == (tag.framework, tag.repo)
+    }
+    return [
+        r
+        for r in text.read(snapshot, "release_options")
+        if isinstance(r, ReleaseOption)
+        and (r.framework, r.repo) == (tag.framework, tag.repo)
+        and position[r.since] <= tag.position
+        and (not r.until or tag.position < position[r.until])
+    ]

@@ -196,8 +196,8 @@ def package(a: argparse.Namespace) -> int:
 
     field = load(a.field, Path(a.fields) if a.fields else FIELDS)
     made = read_package(field, a.name, a.framework)
-    rows = compare(made, Path(a.snapshot) if a.snapshot else text.SNAPSHOT)
+    against, rows = compare(made, Path(a.snapshot) if a.snapshot else text.SNAPSHOT)
     if a.format == "table":
-        print(made.summary(rows))
+        print(made.summary(against, rows))
     emit([msgspec.structs.asdict(r) for r in rows], list(rows[0].__struct_fields__) if rows else ["option"], a.format)
     return 0

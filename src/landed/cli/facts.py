@@ -26,24 +26,35 @@ def _cache() -> Path:
     return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "landed"
 
 
-def _open(a: argparse.Namespace) -> sqlite3.Connection:
+def opened(a: argparse.Namespace) -> sqlite3.Connection:
     return sqlite.connect(sqlite.compiled(Path(a.snapshot) if a.snapshot else _SHIPPED, _cache()))
 
 
 def can(a: argparse.Namespace) -> int:
     """Answer for every framework whether it offers a method."""
-    db = _open(a)
+    db = opened(a)
     meant = lookup.resolve(db, " ".join(a.method))
-    wanted = lookup.check_framework(db, a.framework)
+    if "==" in a.framework:
+        from landed.answers import releases
+
+        version = releases.find(db, a.framework)
+        wanted, a.framework = version.framework, version.framework
+    else:
+        version, wanted = None, lookup.check_framework(db, a.framework)
     frameworks = [wanted] if wanted else lookup.framework_names(db)
     full = bool(wanted) or a.format != "table"
-    found = [r for m in meant.methods for r in lookup.answer(db, m, frameworks, all_routes=full)]
+    if version is not None and version.position >= 0:
+        found = [r for m in meant.methods for r in releases.offers(db, m, version)]
+    else:
+        found = [r for m in meant.methods for r in lookup.answer(db, m, frameworks, all_routes=full)]
     parts = len(meant.methods) > 1
     if parts and a.format == "table":
         own = meant.methods[0]
         if not any(r["answer"] != "no" for r in found if r["method"] == own):
             found = [r for r in found if r["method"] != own]
-    columns = ["framework", "answer", "option", "since", "commit", "tier", "condition", "write", "until", "note"]
+    columns = ["framework", "answer", "option", "since", "release", "commit", "tier", "condition", "write", "until", "note"]
+    if version is not None:
+        columns.insert(3, "default")
     if a.format == "table":
         methods = {r["slug"]: r for r in rows(db, "select * from methods")}
         for slug in dict.fromkeys(r["method"] for r in found):
@@ -57,17 +68,17 @@ def can(a: argparse.Namespace) -> int:
             for r in mine:
                 r["commit"] = r.get("commit", "")[:10]
             shown = [c for c in columns if c in ("framework", "answer") or any(r.get(c) for r in mine)]
-            _cut(mine, ("condition", "note"), 60)
+            cut(mine, ("condition", "note"), 60)
             emit(mine, shown, "table")
             print()
         if parts:
             print(meant.how)
         return 0
-    emit(found, ["method", *columns, "default", "bound_reason", "repo", "path", "line", "pr"], a.format)
+    emit(found, ["method", *dict.fromkeys([*columns, "default"]), "bound_reason", "repo", "path", "line", "pr"], a.format)
     return 0
 
 
-def _cut(found: list[Row], columns: tuple[str, ...], width: int) -> None:
+def cut(found: list[Row], columns: tuple[str, ...], width: int) -> None:
     for r in found:
         for c in columns:
             if len(r.get(c, "")) > width:
@@ -76,7 +87,7 @@ def _cut(found: list[Row], columns: tuple[str, ...], width: int) -> None:
 
 def matrix(a: argparse.Namespace) -> int:
     """Methods by frameworks: tier and date of the best route."""
-    db = _open(a)
+    db = opened(a)
     frameworks = lookup.framework_names(db)
     where = ""
     if a.failure:
@@ -130,7 +141,7 @@ def _method_slugs(db: sqlite3.Connection, name: str) -> list[str]:
 
 def landings(a: argparse.Namespace) -> int:
     """Landings, oldest first."""
-    db = _open(a)
+    db = opened(a)
     framework = lookup.check_framework(db, a.framework)
     slugs = _method_slugs(db, a.method)
     found = [
@@ -161,7 +172,7 @@ def landings(a: argparse.Namespace) -> int:
 
 def log(a: argparse.Namespace) -> int:
     """Events, newest first."""
-    db = _open(a)
+    db = opened(a)
     framework = lookup.check_framework(db, a.framework)
     slugs = _method_slugs(db, a.method)
     found = []
@@ -188,7 +199,7 @@ def log(a: argparse.Namespace) -> int:
             }
             for r in found
         ]  # fmt: skip
-        _cut(shown, ("option", "before", "after"), 50)
+        cut(shown, ("option", "before", "after"), 50)
         emit(shown, ["date", "framework", "change", "option", "before", "after", "commit", "method"], "table")
         return 0
     from landed.records.tables import Event
@@ -199,7 +210,7 @@ def log(a: argparse.Namespace) -> int:
 
 def show(a: argparse.Namespace) -> int:
     """Everything known of a method, an option or a framework."""
-    db = _open(a)
+    db = opened(a)
     name = " ".join(a.name)
     frameworks = {fold(f): f for f in lookup.framework_names(db)}
     if fold(name) in frameworks:
@@ -244,6 +255,8 @@ def _show_method(db: sqlite3.Connection, slug: str, form: str) -> list[Row]:
             print(head + (f"  until {r['removed_at'][:10]}" if r["removed_commit"] else ""))
             where = f"{r['url']}/blob/{r['commit']}/{r['path']}#L{r['line']}"
             print(f"              {where}")
+            if r["release"]:
+                print(f"              in releases since {r['release']} ({r['released_at'][:10]})")
             if r["declared_at"] != r["committed_at"]:
                 print(f"              declared {r['declared_at'][:10]}, read since {r['wired_at'][:10]}")
             for label, value in (
@@ -321,7 +334,7 @@ def export(a: argparse.Namespace) -> int:
         return 0
     if a.table not in TABLES:
         raise UsageError(f"no table {a.table!r}" if a.table else "which table?", mend=f"tables: {', '.join(TABLES)}")
-    db = _open(a)
+    db = opened(a)
     columns = TABLES[a.table].__struct_fields__
     emit(rows(db, f"select * from {a.table}"), columns, a.format)
     return 0

@@ -20,6 +20,8 @@ COMMANDS: dict[str, tuple[str, str, str]] = {
     "matrix": ("landed.cli.facts", "matrix", "methods by frameworks"),
     "landings": ("landed.cli.facts", "landings", "when methods landed"),
     "log": ("landed.cli.facts", "log", "events of option histories, newest first"),
+    "releases": ("landed.cli.versions", "releases", "releases of the frameworks, each read as a tree of its own"),
+    "diff": ("landed.cli.versions", "diff", "what changes between two versions of a framework"),
     "export": ("landed.cli.facts", "export", "a whole table, or its schema"),
     "replay": ("landed.cli.build", "replay", "replay repositories and write the snapshot"),
     "sync": ("landed.cli.build", "sync", "make or update local clones of the frameworks' repositories"),
@@ -50,10 +52,16 @@ def build_parser() -> argparse.ArgumentParser:
     parser.add_argument("--version", action="version", version=f"landed {__version__}")
     sub = parser.add_subparsers(dest="command", metavar="COMMAND", required=True)
     made = {name: sub.add_parser(name, help=help_, description=help_) for name, (_, _, help_) in COMMANDS.items()}
-    for name in ("can", "show", "matrix", "landings", "log", "export"):
+    for name in ("can", "show", "matrix", "landings", "log", "releases", "diff", "export"):
         _facts_arguments(made[name])
     made["can"].add_argument("method", nargs="+", help="a method, an option, an arXiv number")
-    made["can"].add_argument("--framework", default="", metavar="F")
+    made["can"].add_argument("--framework", default="", metavar="F[==V]", help="only this framework, or one version of it")
+    made["releases"].add_argument("framework", nargs="?", default="", metavar="FRAMEWORK")
+    made["releases"].add_argument("--method", default="", metavar="M", help="only the first release that offers this method")
+    made["diff"].add_argument("before", metavar="F==A", help="a version, e.g. verl==0.5.0")
+    made["diff"].add_argument("after", metavar="F==B", help="another version of it; F==main is the head of the main branch")
+    made["diff"].add_argument("--methods", action="store_true", help="only options that are mapped to a method")
+    made["diff"].add_argument("--config", default="", metavar="FILE", help="only what touches this config file or run script")
     made["show"].add_argument("name", nargs="+", help="a method, an option or a framework")
     made["matrix"].add_argument("--failure", default="", help="only methods that address this failure")
     made["matrix"].add_argument("--all", action="store_true", help="also methods that no framework offers")

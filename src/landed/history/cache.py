@@ -13,7 +13,14 @@ import msgspec
 
 from landed.history.states import Delta
 from landed.options.facts import READER_VERSION
-from landed.sources.git import Commit
+from landed.sources.git import Commit, Tag
+
+
+class Releases(msgspec.Struct):
+    """The line of tags that name versions: differences from each tag's tree to the next one's."""
+
+    tags: list[Tag]
+    deltas: list[Delta]
 
 
 class Kept(msgspec.Struct):
@@ -26,6 +33,7 @@ class Kept(msgspec.Struct):
     blobs: list[str]
     declaring: list[str]
     head_lines: list[tuple[str, str, str, int]]
+    releases: Releases
 
 
 _SCHEMA = """

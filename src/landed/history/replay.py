@@ -13,14 +13,14 @@ from pathlib import Path
 
 import msgspec
 
-from landed.history.cache import Cache, Kept
+from landed.history.cache import Cache, Kept, Releases
 from landed.history.states import Delta, State
 from landed.options import facts as f
 from landed.options.facts import READER_VERSION
 from landed.options.python import Memo, chunks, names_read
 from landed.options.read import Facts, decode, encode, read, unreadable
 from landed.options.rules import RuleSet, glob
-from landed.sources.git import ABSENT, MAX_BLOB_BYTES, Change, Commit, Repo
+from landed.sources.git import ABSENT, MAX_BLOB_BYTES, Change, Commit, Repo, Tag
 
 _EMPTY: frozenset[int] = frozenset()
 
@@ -37,6 +37,7 @@ class History(msgspec.Struct):
     declaring: int
     #: (option, value, path, line) of every option of the head's tree
     head_lines: list[tuple[str, str, str, int]]
+    releases: Releases
 
 
 class Plan(msgspec.Struct):
@@ -81,21 +82,24 @@ def replay(repo: Repo, plan: Plan, cache_file: Path | None) -> History:
     head = repo.head()
     with Cache(cache_file) as cache:
         kept = cache.kept(plan.digest())
-        if kept and kept.head == head:
+        tags = repo.tags()
+        if kept and kept.head == head and kept.releases.tags == tags:
             return _history(kept)
         if kept and not repo.is_ancestor(kept.head, head):
             kept = None
         gc_was = gc.isenabled()
         gc.disable()
         try:
-            return _Replay(repo, plan, cache, kept).run(head)
+            return _Replay(repo, plan, cache, kept).run(head, tags)
         finally:
             if gc_was:
                 gc.enable()
 
 
 def _history(kept: Kept) -> History:
-    return History(kept.head, kept.commits, kept.deltas, kept.problems, len(kept.blobs), len(kept.declaring), kept.head_lines)
+    return History(
+        kept.head, kept.commits, kept.deltas, kept.problems, len(kept.blobs), len(kept.declaring), kept.head_lines, kept.releases
+    )
 
 
 class _Replay:
@@ -117,20 +121,24 @@ class _Replay:
             found = self._reader[path] = self.plan.is_reader(path)
         return found
 
-    def run(self, head: str) -> History:
+    def run(self, head: str, tags: list[Tag]) -> History:
         since = self.kept.head if self.kept else ""
         commits = self.repo.main_line(head, since)
         start: list[Change] = []
         if since:
             start = [Change(p, ABSENT, b) for p, b in sorted(self.repo.tree(since).items())]
+        releases = self.kept.releases if self.kept and self.kept.releases.tags == tags else None
+        steps = [] if releases else self.repo.differences([t.tree for t in tags])
+        seen = [*start, *(c for commit in commits for c in commit.changes)]
+        own = {c.new for c in seen}
         wanted: dict[str, str] = {}
-        for change in [*start, *(c for commit in commits for c in commit.changes)]:
+        for change in [*seen, *(c for step in steps for c in step)]:
             if self.rules.readers(change.path) or self.is_reader(change.path):
                 for blob in (change.old, change.new):
                     if blob != ABSENT:
                         wanted.setdefault(blob, change.path)
         needs: dict[str, set[str]] = {}
-        for change in [*start, *(c for commit in commits for c in commit.changes)]:
+        for change in [*seen, *(c for step in steps for c in step)]:
             path = change.path
             need = self.rules.readers(path)
             if "python" not in need and self.is_reader(path):
@@ -151,7 +159,10 @@ class _Replay:
                 delta = state.apply(changes, n)
                 if delta.differences or delta.read or delta.unread:
                     deltas.append(delta)
+        if releases is None:
+            releases = self.release_line(tags, steps)
         self.cache.flush()
+        needs = {b: n for b, n in needs.items() if b in own}
         problems = self.problems(commits, needs, first)
         slim = [Commit(c.sha, c.parents, c.committed, c.authored, c.pr, []) for c in commits]
         old = self.kept
@@ -163,9 +174,21 @@ class _Replay:
             sorted({*(old.blobs if old else ()), *needs}),
             sorted({*(old.declaring if old else ()), *(b for b, n in needs.items() if n != {"uses"})}),
             [(o, v, s.path, s.line) for (o, v), s in state.shown().items()],
+            releases,
         )
         self.cache.keep(self.plan.digest(), kept)
         return _history(kept)
+
+    def release_line(self, tags: list[Tag], steps: list[list[Change]]) -> Releases:
+        """Differences from tag to tag, each tag's own tree read like any other."""
+        state = State(self.rules, self.load, self.uses, self.names.names)
+        deltas = []
+        for n, step in enumerate(steps):
+            changes = [(c.path, c.old, c.new) for c in step if self.rules.of(c.path) or self.is_reader(c.path)]
+            delta = state.apply(changes, n)
+            if delta.differences or delta.read or delta.unread:
+                deltas.append(delta)
+        return Releases(tags, deltas)
 
     # reading blobs ------------------------------------------------------------------------------
     def read(self, wanted: dict[str, str], needs: dict[str, set[str]]) -> None:

@@ -11,6 +11,7 @@ import json
 import re
 from collections.abc import Callable
 from datetime import date
+from typing import Protocol
 
 import msgspec
 
@@ -20,9 +21,25 @@ from landed.history.states import Delta, Difference, Shown, same_value
 from landed.history.timeline import END, Span, Timeline, intersect, union
 from landed.landings.paste import paste
 from landed.options.rules import Key, RuleSet, glob, leaf, named
-from landed.records.tables import TIERS, Bound, Change, Event, Landing, OptionRow, Problem, Route, Tier, Undecided
+from landed.records.tables import (
+    TIERS,
+    Bound,
+    Change,
+    Event,
+    Landing,
+    Offer,
+    OptionRow,
+    Problem,
+    Release,
+    ReleaseOption,
+    Route,
+    Tier,
+    Undecided,
+)
 from landed.sources.git import iso
 
+#: a name of a mapping, the value that turns the method on, and when it did
+Part = tuple[Key, str, list[Span]]
 #: position of a landing at a merge commit, option -> commit inside the merged branch
 Inner = Callable[[int, Key], str]
 
@@ -34,13 +51,27 @@ class Derived(msgspec.Struct):
     options: list[OptionRow]
     problems: list[Problem]
     undecided: list[Undecided]
+    releases: list[Release]
+    offers: list[Offer]
+    release_options: list[ReleaseOption]
+
+
+class ReleaseLine(Protocol):
+    """What a repository's releases say: the first one that offers a mapping's method, and the rows of their tables."""
+
+    def first(self, m: Mapping) -> tuple[str, str]: ...
+
+    def rows(self) -> tuple[list[Release], list[Offer], list[ReleaseOption]]: ...
 
 
 class Deriver:
     """Everything about one repository of one framework."""
 
-    def __init__(self, field: Field, framework: Framework, repo: str, history: History) -> None:
+    def __init__(
+        self, field: Field, framework: Framework, repo: str, history: History, releases: ReleaseLine | None = None
+    ) -> None:
         self.field, self.framework, self.repo, self.history = field, framework, repo, history
+        self.releases = releases
         self.rules: RuleSet = framework.rules(repo)
         self.mappings = framework.mappings(repo)
         first = framework.repos[0].name
@@ -242,10 +273,11 @@ class Deriver:
             out = [(key, key[1]) for key in keys]
         return out
 
-    def _landing(self, m: Mapping, inner: Inner | None) -> Landing | None:
+    def spans(self, m: Mapping) -> tuple[list[Span], list[Span], list[Part]]:
+        """When a mapping's names were declared, when they offered the method, and each name's own spans."""
         declared: list[Span] = []
         offered: list[Span] = []
-        parts: list[tuple[Key, str, list[Span]]] = []
+        parts: list[Part] = []
         required: list[Span] = [(0, END)]
         for need in m.needs:
             required = intersect(required, union(*(self.timeline.wired(k) for k, _ in self._keys(need))))
@@ -258,6 +290,10 @@ class Deriver:
                 offered = union(offered, spans)
                 if spans:
                     parts.append((key, value, spans))
+        return declared, offered, parts
+
+    def _landing(self, m: Mapping, inner: Inner | None) -> Landing | None:
+        declared, offered, parts = self.spans(m)
         if not offered:
             return None
         start, end = offered[0][0], offered[-1][1]
@@ -280,7 +316,7 @@ class Deriver:
             self.framework.framework, self.repo, m.method, key[0], value, self.tier_at(m, start), m.condition or m.default_if,
             commit.sha, inner(start, key) if inner and commit.parents > 1 else "", iso(commit.committed), iso(commit.authored),
             iso(first[declared[0][0]].committed), iso(first[offered[0][0]].committed), bound, reason, shown.path, str(shown.line),
-            commit.pr, "", "", removed.sha if removed else "", iso(removed.committed) if removed else "",
+            commit.pr, *(self.releases.first(m) if self.releases else ("", "")), removed.sha if removed else "", iso(removed.committed) if removed else "",
             "" if removed else head_option, "" if removed else self.tier_at(m, last),
             _lag(method.first_public if method else "", commit.committed), "",
         )  # fmt: skip
@@ -405,7 +441,8 @@ class Deriver:
 
     def derive(self, inner: Inner | None = None) -> Derived:
         landings, routes = self.landings(inner)
-        return Derived(self.events(), landings, routes, self.options(), self.problems(), self.undecided())
+        made = self.releases.rows() if self.releases else ([], [], [])
+        return Derived(self.events(), landings, routes, self.options(), self.problems(), self.undecided(), *made)
 
 
 _WORDS = re.compile(r"[^a-z0-9]+")

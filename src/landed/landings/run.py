@@ -19,8 +19,9 @@ from landed.history.cache import Cache
 from landed.history.replay import Plan, replay
 from landed.landings.derive import Derived, Deriver
 from landed.landings.inner import InnerCommits
+from landed.landings.releases import Releases
 from landed.records.tables import FailureRow, FrameworkRow, MethodRow, Record, Run, Undecided
-from landed.sources.git import Repo, iso
+from landed.sources.git import Repo, Tag, iso
 
 CODE = Path(__file__).parent.parent
 DEFAULT_NOT_READERS = ["tests/**", "test/**", "**/tests/**", "docs/**", "doc/**", "**/test_*.py", "**/conftest.py", "setup.py"]
@@ -58,10 +59,11 @@ def plan(framework: Framework, repo: str) -> Plan:
     return Plan(framework.rules(repo), spec.readers, DEFAULT_NOT_READERS + spec.not_readers)
 
 
-def stamp_of(job: Job, head: str) -> str:
-    """Digest of all that a repository's rows depend on: this code, the field's data, the head."""
+def stamp_of(job: Job, head: str, tags: list[Tag]) -> str:
+    """Digest of all that a repository's rows depend on: this code, the field's data, the head, the tags."""
+    heads = "\n".join([head, *(f"{t.name} {t.commit}" for t in tags)])
     return hashlib.sha256(
-        "\0".join((_digest(CODE, ("*.py",)), _digest(Path(job.field_root) / job.field, ("*.yaml",)), head)).encode()
+        "\0".join((_digest(CODE, ("*.py",)), _digest(Path(job.field_root) / job.field, ("*.yaml",)), heads)).encode()
     ).hexdigest()
 
 
@@ -78,7 +80,8 @@ def kept(job: Job) -> Done | None:
     begin = time.perf_counter()
     if not job.cache or not Path(job.cache).exists():
         return None
-    stamp = stamp_of(job, Repo(job.path).head())
+    repo = Repo(job.path)
+    stamp = stamp_of(job, repo.head(), repo.tags())
     with Cache(Path(job.cache)) as cache:
         data = cache.derived(stamp)
     if data is None:
@@ -97,7 +100,7 @@ def run_one(job: Job) -> Done:
     framework = field.frameworks[job.framework]
     repo = Repo(job.path)
     history = replay(repo, plan(framework, job.repo), Path(job.cache) if job.cache else None)
-    deriver = Deriver(field, framework, job.repo, history)
+    deriver = Deriver(field, framework, job.repo, history, Releases(field, framework, job.repo, history))
     derived = deriver.derive(InnerCommits(repo, deriver.rules, history))
     run = Run(
         job.framework, job.repo, framework.repo(job.repo).url, history.head,
@@ -107,7 +110,7 @@ def run_one(job: Job) -> Done:
     )  # fmt: skip
     if job.cache:
         with Cache(Path(job.cache)) as cache:
-            cache.put_derived(stamp_of(job, history.head), msgspec.msgpack.encode((derived, run)))
+            cache.put_derived(stamp_of(job, history.head, history.releases.tags), msgspec.msgpack.encode((derived, run)))
     return Done(job, derived, run, time.perf_counter() - begin)
 
 
@@ -132,7 +135,10 @@ def run_all(jobs: list[Job], *, workers: int | None = None, progress: Callable[[
                 done[futures[future]] = made
                 if progress:
                     progress(made)
-    tables: dict[str, list[Record]] = {"events": [], "landings": [], "routes": [], "options": [], "problems": [], "runs": []}
+    tables: dict[str, list[Record]] = {
+        "events": [], "landings": [], "routes": [], "options": [], "problems": [], "runs": [],
+        "releases": [], "offers": [], "release_options": [],
+    }  # fmt: skip
     undecided: list[Undecided] = []
     for job in jobs:
         made = done[job]
@@ -141,6 +147,9 @@ def run_all(jobs: list[Job], *, workers: int | None = None, progress: Callable[[
         tables["routes"] += made.derived.routes
         tables["options"] += made.derived.options
         tables["problems"] += made.derived.problems
+        tables["releases"] += made.derived.releases
+        tables["offers"] += made.derived.offers
+        tables["release_options"] += made.derived.release_options
         tables["runs"].append(made.run)
         undecided += made.derived.undecided
     tables["undecided"] = list(undecided)

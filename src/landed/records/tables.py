@@ -201,6 +201,66 @@ class Run(msgspec.Struct, frozen=True):
     unreadable: str
 
 
+class Release(msgspec.Struct, frozen=True):
+    """A tag that names a version, read as a tree of its own. ``position`` orders a repository's releases by date."""
+
+    TABLE: ClassVar[str] = "releases"
+    KEY: ClassVar[tuple[str, ...]] = ("framework", "repo", "position")
+
+    framework: str
+    repo: str
+    position: str
+    version: str
+    tag: str
+    commit: str
+    released_at: str
+    prerelease: Literal["yes", "no"]
+    main_line: Literal["yes", "no"]
+    options: str
+    methods: str
+
+
+class Offer(msgspec.Struct, frozen=True):
+    """How a method was turned on in a run of consecutive releases; ``until`` is the first one in which this row is no longer so."""
+
+    TABLE: ClassVar[str] = "offers"
+    KEY: ClassVar[tuple[str, ...]] = ("framework", "method", "repo", "since", "option", "value")
+
+    framework: str
+    repo: str
+    method: str
+    option: str
+    value: str
+    tier: Tier
+    condition: str
+    default: str
+    path: str
+    write: str
+    note: str
+    since: str
+    until: str
+
+
+class ReleaseOption(msgspec.Struct, frozen=True):
+    """An option as a run of consecutive releases declared it."""
+
+    TABLE: ClassVar[str] = "release_options"
+    KEY: ClassVar[tuple[str, ...]] = ("framework", "repo", "option", "since")
+
+    framework: str
+    repo: str
+    option: str
+    type: str
+    default: str
+    choices: str
+    path: str
+    tier: Tier
+    method: str
+    wired: Literal["yes", "no"]
+    since: str
+    until: str
+
+
 class Problem(msgspec.Struct, frozen=True):
     """A blob that could not be read whole, with its place; kept, never fatal."""
 
@@ -232,10 +292,15 @@ class Undecided(msgspec.Struct, frozen=True):
     rule: str
 
 
-Record = Event | Landing | Route | OptionRow | MethodRow | FailureRow | FrameworkRow | Run | Problem | Undecided
+Record = (
+    Event | Landing | Route | OptionRow | MethodRow | FailureRow | FrameworkRow | Run | Release | Offer | ReleaseOption | Problem | Undecided
+)  # fmt: skip
 TABLES: dict[str, type[Record]] = {
-    t.TABLE: t for t in (Event, Landing, Route, OptionRow, MethodRow, FailureRow, FrameworkRow, Run, Problem, Undecided)
-}
+    t.TABLE: t
+    for t in (
+        Event, Landing, Route, OptionRow, MethodRow, FailureRow, FrameworkRow, Run, Release, Offer, ReleaseOption, Problem, Undecided,
+    )
+}  # fmt: skip
 
 
 def schema(table: type[Record]) -> dict[str, object]:

@@ -44,9 +44,30 @@ class Commit(msgspec.Struct, array_like=True, frozen=True):
     changes: list[Change]
 
 
+class Tag(msgspec.Struct, array_like=True, frozen=True):
+    """A tag that names a version: its commit, the commit's tree and date (seconds since the epoch)."""
+
+    name: str
+    commit: str
+    tree: str
+    committed: int
+
+
+_VERSION = re.compile(r"v?\d+(\.\d+)+\S*\Z")
+_EMPTY_TREE = "4b825dc642cb6eb9a060e54bf8d69288fbee4904"
+
+
 def iso(seconds: int) -> str:
     """ISO 8601 in UTC with seconds."""
     return datetime.fromtimestamp(seconds, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+
+
+def _change(raw: str, path: str) -> Change | None:
+    """A row of ``--raw``. Symbolic links and submodules are no sources; their place counts as absent."""
+    old_mode, new_mode, old, new, _ = raw[1:].split(" ", 4)
+    old = old if old_mode.startswith("100") else ABSENT
+    new = new if new_mode.startswith("100") else ABSENT
+    return Change(path, old, new) if old != new else None
 
 
 def _env() -> dict[str, str]:
@@ -73,10 +94,12 @@ class Repo:
                 mend="git fetch --unshallow, or run `landed sync` for a full partial clone",
             )
 
-    def git(self, *args: str) -> str:
+    def git(self, *args: str, stdin: str = "") -> str:
         """Output of one git command; SourceError with git's own last line when it fails."""
         try:
-            done = subprocess.run(["git", f"--git-dir={self.path}", *args], capture_output=True, env=_env(), check=False)
+            done = subprocess.run(
+                ["git", f"--git-dir={self.path}", *args], input=stdin.encode(), capture_output=True, env=_env(), check=False
+            )
         except FileNotFoundError:
             raise SourceError("git is not installed", mend="install git 2.30 or newer") from None
         if done.returncode:
@@ -124,13 +147,9 @@ class Repo:
                     )
                 )  # fmt: skip
             elif token.startswith(":"):
-                old_mode, new_mode, old, new, _ = token[1:].split(" ", 4)
-                path = next(tokens)
-                # Symbolic links and submodules are no sources; their place counts as absent.
-                old = old if old_mode.startswith("100") else ABSENT
-                new = new if new_mode.startswith("100") else ABSENT
-                if old != new:
-                    changes.append(Change(path, old, new))
+                change = _change(token, next(tokens))
+                if change:
+                    changes.append(change)
         return commits
 
     def tree(self, commit: str) -> dict[str, str]:
@@ -141,6 +160,35 @@ class Repo:
             if meta.startswith("100"):
                 files[path] = meta.split(" ")[2]
         return files
+
+    def tags(self) -> list[Tag]:
+        """Tags that look like versions (``v1.2``, ``1.2.3.post1``), by date of their commit, then name."""
+        fields = ("objectname", "tree", "committerdate:unix")
+        asked = "%00".join(["%(refname:strip=2)", *(f"%({star}{f})" for star in ("*", "") for f in fields)])
+        out = []
+        for row in self.git("for-each-ref", "refs/tags", f"--format={asked}").splitlines():
+            name, *values = row.split("\0")
+            # an annotated tag has its commit behind the star, a light one is the commit
+            commit, tree, date = values[:3] if values[0] else values[3:]
+            if _VERSION.match(name) and tree and date:
+                out.append(Tag(name, commit, tree, int(date)))
+        return sorted(out, key=lambda t: (t.committed, t.name))
+
+    def differences(self, trees: list[str]) -> list[list[Change]]:
+        """Changes from each tree to the next one, the first against nothing."""
+        pairs = "".join(f"{a} {b}\n" for a, b in zip([_EMPTY_TREE, *trees], trees, strict=False))
+        command = ["diff-tree", "--stdin", "-r", "--raw", "-z", "--no-abbrev", "--no-renames"]
+        out: list[list[Change]] = []
+        tokens = iter(self.git(*command, stdin=pairs).split("\0"))
+        for token in tokens:
+            # headers ("tree tree") end with a line break even under -z
+            *headers, raw = token.split("\n")
+            out += [[] for _ in headers]
+            if raw:
+                change = _change(raw, next(tokens))
+                if change:
+                    out[-1].append(change)
+        return out
 
     def inner_commits(self, merge: str) -> list[str]:
         """Commits that a merge brought to the main line, oldest first."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import os
+import re
 import subprocess
 import sys
 import tarfile
@@ -15,6 +16,7 @@ from landed.errors import SourceError
 
 MAX_FILE = 4_000_000
 MAX_FILES = 50_000
+_DATA = re.compile(r"\A[^/]+\.data/(?:purelib|platlib)/")
 
 
 class Package:
@@ -57,7 +59,8 @@ def open_archive(path: Path) -> Package:
             with zipfile.ZipFile(path) as z:
                 for info in z.infolist()[:MAX_FILES]:
                     if not info.is_dir() and info.file_size <= MAX_FILE:
-                        files[info.filename] = z.read(info)
+                        # a wheel for one platform may keep its code under NAME.data/purelib/
+                        files[_DATA.sub("", info.filename)] = z.read(info)
             name, version = path.name.split("-")[:2]
         else:
             with tarfile.open(fileobj=io.BytesIO(path.read_bytes())) as t:

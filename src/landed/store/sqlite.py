@@ -12,7 +12,7 @@ from landed.errors import DataError
 
 MANIFEST = "MANIFEST.json"
 #: Part of the file's name: raise it when the shape of the SQLite file changes.
-SHAPE = "1"
+SHAPE = "2"
 
 
 def compiled(snapshot: Path, cache: Path) -> Path:
@@ -52,7 +52,7 @@ def build(snapshot: Path, target: Path) -> None:
             db.executemany(f"insert into {name} values ({','.join('?' * len(columns))})", rows)
         for table, column in (
             ("landings", "method"), ("landings", "framework"), ("events", "option"), ("events", "method"), ("options", "option"),
-            ("methods", "slug"),
+            ("methods", "slug"), ("release_options", "framework"), ("offers", "framework"),
         ):  # fmt: skip
             db.execute(f"create index {table}_{column} on {table} ({column})")
         db.execute("create virtual table search using fts5 (kind, name, title, body, tokenize='unicode61')")

@@ -15,7 +15,7 @@ from landed.errors import DataError
 from landed.records.tables import TABLES, Record
 
 #: Tables large enough that a person reviews them framework by framework.
-SPLIT = ("events", "options", "problems")
+SPLIT = ("events", "options", "problems", "offers", "release_options")
 MANIFEST = "MANIFEST.json"
 SNAPSHOT = Path(__file__).parent.parent / "snapshot"
 
