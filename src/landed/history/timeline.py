@@ -118,7 +118,14 @@ class Timeline:
     def keys_of(self, option: str) -> list[Key]:
         """Keys of the options that a name or shell pattern covers, in order."""
         if any(c in option for c in "*?["):
-            return [k for k in self._keys if named(k[0], (option,))]
+            return [k for o, keys in self._of.items() if named(o, (option,)) for k in keys]
+        return self._of.get(option, [])
+
+    def options(self) -> list[str]:
+        return list(self._of)
+
+    def keys_of_option(self, option: str) -> list[Key]:
+        """The keys of one option by its exact name."""
         return self._of.get(option, [])
 
     def values(self, option: str) -> list[str]:

@@ -7,7 +7,7 @@ one *whose tree* offers it: most tags sit on release branches with picked commit
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from typing import TypeVar
 
 import msgspec
@@ -17,6 +17,7 @@ from landed.history.replay import History
 from landed.landings.derive import Deriver
 from landed.landings.paste import paste
 from landed.landings.versions import is_prerelease, version_of
+from landed.options.rules import Key
 from landed.records.tables import Offer, Release, ReleaseOption
 from landed.sources.git import Commit, iso
 
@@ -48,76 +49,86 @@ class Releases:
 
     def rows(self) -> tuple[list[Release], list[Offer], list[ReleaseOption]]:
         """Rows of the tables ``releases``, ``offers`` and ``release_options``."""
-        offers, methods = self._offers()
-        options = self._options()
+        offers = [(start, end, row) for m in self.deriver.mappings for start, end, row in self._offers(m)]
+        options = [(start, end, row) for o in self.deriver.timeline.options() for start, end, row in self._options(o)]
+        methods: list[set[str]] = [set() for _ in self.tags]
+        for start, end, offer in offers:
+            for n in range(start, end):
+                methods[n].add(offer.method)
+        declared = [0] * (len(self.tags) + 1)
+        for start, end, _ in options:
+            declared[start] += 1
+            declared[end] -= 1
         releases = [
             Release(
                 self.framework.framework, self.repo, f"{n:04}", self.versions[n], t.name, t.commit, iso(t.committed),
                 "yes" if is_prerelease(self.versions[n]) else "no", "yes" if t.commit in self.main_line else "no",
-                str(len(options[n])), str(len(methods[n])),
+                str(sum(declared[: n + 1])), str(len(methods[n])),
             )
             for n, t in enumerate(self.tags)
         ]  # fmt: skip
-        made = [
-            msgspec.structs.replace(row, since=since, until=until)
-            for row, since, until in self._runs(sorted({o for at in options for o in at}), options)
-        ]
-        return releases, offers, made
+        return releases, [self._named(*x) for x in offers], [self._named(*x) for x in options]
 
-    def _offers(self) -> tuple[list[Offer], list[set[str]]]:
-        d = self.deriver
-        methods: list[set[str]] = [set() for _ in self.tags]
-        out: list[Offer] = []
-        for m in d.mappings:
-            _, offered, parts = d.spans(m)
-            newest = max(((spans[-1][0], k) for k, _, spans in parts), default=(0, ("", "")))[1]
-            at: list[dict[str, Offer]] = [{} for _ in self.tags]
-            for a, b in offered:
-                for n in range(a, min(b, len(self.tags))):
-                    key, value = next((k, v) for k, v, spans in parts if any(x <= n < y for x, y in spans))
-                    option, shown = d.timeline.at((key[0], ""), n), d.timeline.at(key, n)
-                    assert shown
-                    # a line written by hand is for the newest of the names
-                    line = m.paste if m.paste and key == newest else paste(self.framework.style, key[0], value, shown.type, m.on)
-                    methods[n].add(m.method)
-                    at[n][m.method] = Offer(
-                        self.framework.framework, self.repo, m.method, key[0], value, d.tier_at(m, n), m.condition or m.default_if,
-                        option.default if option else "", shown.path, line, m.note, "", "",
-                    )  # fmt: skip
-            out += [msgspec.structs.replace(row, since=since, until=until) for row, since, until in self._runs([m.method], at)]
-        return out, methods
+    def _named(self, start: int, end: int, row: T) -> T:
+        """A row with the version that it begins with, and the first one in which it is over."""
+        return msgspec.structs.replace(row, since=self.versions[start], until=self.versions[end] if end < len(self.tags) else "")
 
-    def _options(self) -> list[dict[str, ReleaseOption]]:
-        """For each release: option to its row, the releases left open."""
-        d = self.deriver
-        out: list[dict[str, ReleaseOption]] = [{} for _ in self.tags]
-        wired = {key: d.wired(key) for key in d.timeline.all_keys()}
-        for option in dict.fromkeys(o for o, _ in d.timeline.all_keys()):
-            keys = d.timeline.keys_of(option) if not any(c in option for c in "*?[") else [(option, "")]
-            for n in range(len(self.tags)):
-                alive = [(k, s) for k in keys if (s := d.timeline.at(k, n))]
-                if not alive:
-                    continue
-                key, shown = alive[0]
-                values = [v for (_, v), _ in alive if v]
-                methods = sorted({m for k, _ in alive for m in d.methods_of(k)})
-                read = any(a <= n < b for a, b in wired[key])
-                out[n][option] = ReleaseOption(
-                    self.framework.framework, self.repo, option, shown.type, shown.default,
-                    json.dumps(values, ensure_ascii=False) if values else "", shown.path, d.plain_tier(key, shown),
-                    " ".join(methods), "yes" if read else "no", "", "",
-                )  # fmt: skip
+    def _runs(self, edges: Iterable[int], row_at: Callable[[int], T | None]) -> list[tuple[int, int, T]]:
+        """Releases with equal rows as one run. Rows can only change at ``edges``."""
+        out: list[tuple[int, int, T]] = []
+        ordered: list[int] = sorted({e for e in edges if e < len(self.tags)})
+        for start, end in zip(ordered, [*ordered[1:], len(self.tags)], strict=True):
+            row = row_at(start)
+            if row is None:
+                continue
+            if out and out[-1][1] == start and out[-1][2] == row:
+                out[-1] = (out[-1][0], end, row)
+            else:
+                out.append((start, end, row))
         return out
 
-    def _runs(self, names: Iterable[str], at: list[dict[str, T]]) -> list[tuple[T, str, str]]:
-        """Equal rows of consecutive releases as one: row, first release, first release in which it is over."""
-        out: list[tuple[T, str, str]] = []
-        for name in names:
-            start, row = 0, None
-            for n in range(len(at) + 1):
-                now = at[n].get(name) if n < len(at) else None
-                if now != row or n == len(at):
-                    if row is not None:
-                        out.append((row, self.versions[start], self.versions[n] if n < len(at) else ""))
-                    start, row = n, now
-        return out
+    def _edges(self, keys: Iterable[Key]) -> set[int]:
+        return {e for k in keys for s in self.deriver.timeline.segments.get(k, ()) for e in (s.start, s.end)}
+
+    def _offers(self, m: Mapping) -> list[tuple[int, int, Offer]]:
+        d = self.deriver
+        _, offered, parts = d.spans(m)
+        newest = max(((spans[-1][0], k) for k, _, spans in parts), default=(0, ("", "")))[1]
+
+        def row_at(n: int) -> Offer | None:
+            at = next(((k, v) for k, v, spans in parts if any(a <= n < b for a, b in spans)), None)
+            if at is None:
+                return None
+            key, value = at
+            option, shown = d.timeline.at((key[0], ""), n), d.timeline.at(key, n)
+            assert shown
+            # a line written by hand is for the newest of the names
+            line = m.paste if m.paste and key == newest else paste(self.framework.style, key[0], value, shown.type, m.on)
+            return Offer(
+                self.framework.framework, self.repo, m.method, key[0], value, d.tier_at(m, n), m.condition or m.default_if,
+                option.default if option else "", shown.path, line, m.note, "", "",
+            )  # fmt: skip
+
+        edges = self._edges({k for key, _, _ in parts for k in (key, (key[0], ""))})
+        return self._runs(edges | {e for _, _, spans in parts for span in spans for e in span}, row_at) if offered else []
+
+    def _options(self, option: str) -> list[tuple[int, int, ReleaseOption]]:
+        d = self.deriver
+        keys = d.timeline.keys_of_option(option)
+        wired = {k: d.wired(k) for k in keys}
+
+        def row_at(n: int) -> ReleaseOption | None:
+            alive = [(k, s) for k in keys if (s := d.timeline.at(k, n))]
+            if not alive:
+                return None
+            key, shown = alive[0]
+            values = [v for (_, v), _ in alive if v]
+            methods = sorted({m for k, _ in alive for m in d.methods_of(k)})
+            read = any(a <= n < b for a, b in wired[key])
+            return ReleaseOption(
+                self.framework.framework, self.repo, option, shown.type, shown.default,
+                json.dumps(values, ensure_ascii=False) if values else "", shown.path, d.plain_tier(key, shown),
+                " ".join(methods), "yes" if read else "no", "", "",
+            )  # fmt: skip
+
+        return self._runs(self._edges(keys) | {e for spans in wired.values() for span in spans for e in span}, row_at)
