@@ -7,6 +7,7 @@ import hashlib
 import io
 import json
 from collections.abc import Iterable, Sequence
+from operator import attrgetter
 from pathlib import Path
 
 import msgspec
@@ -20,16 +21,15 @@ MANIFEST = "MANIFEST.json"
 SNAPSHOT = Path(__file__).parent.parent / "snapshot"
 
 
-def _key(row: Record) -> tuple[str, ...]:
-    values = msgspec.structs.astuple(row)
-    names = row.__struct_fields__
-    at = dict(zip(names, values, strict=True))
-    return (*(at[k] for k in row.KEY), *values)
-
-
 def ordered(rows: Iterable[Record]) -> list[Record]:
-    """Rows in the order of their key, duplicates dropped."""
-    return sorted(set(rows), key=_key)
+    """Rows of one table in the order of its key, then of all columns; duplicates dropped."""
+    unique = list(set(rows))
+    if not unique:
+        return []
+    key = attrgetter(*unique[0].KEY) if len(unique[0].KEY) > 1 else attrgetter(unique[0].KEY[0])
+    unique.sort(key=msgspec.structs.astuple)
+    unique.sort(key=key)  # stable: the columns decide among equal keys
+    return unique
 
 
 def to_csv(table: str, rows: Sequence[Record]) -> str:
