@@ -19,6 +19,15 @@ from landed.sources.packages import open_archive
 def config() -> dict[str, object]:
     made = copy.deepcopy(CONFIG)
     made["style"] = "hydra"
+    made["declarations"].append(  # type: ignore[attr-defined]
+        {"id": "wrong-sign", "kind": "marker", "algorithm": [], "paths": ["toy/sign.py"], "pattern": "return -x"}
+    )
+    made["defects"] = [
+        {
+            "id": "sign", "options": ["loss.eps_high", "loss.clip_high"], "during": ["(wrong-sign)"], "kind": "wrong",
+            "summary": "the sign was wrong", "mend": "update", "evidence": "two commits",
+        }
+    ]  # fmt: skip
     return made  # type: ignore[return-value]
 
 
@@ -124,6 +133,25 @@ def test_can_answers_for_a_version(snapshot: Path, capsys: pytest.CaptureFixture
     assert notes[2].startswith("on main since 2023-11-1")
 
 
+def test_defects_have_windows_on_every_line_of_trees(tree: Tree, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    tree.commit({"toy/config.py": "class LossConfig:\n    eps_high: float = 0.2\n", "toy/train.py": "x = 1\n"})
+    tree.git("tag", "v1.0")
+    tree.commit({"toy/train.py": "x = cfg.eps_high\n", "toy/sign.py": "def f(x):\n    return -x\n"})
+    tree.git("tag", "v1.1")
+    mended = tree.commit({"toy/sign.py": "def f(x):\n    return x\n"})
+    tree.git("checkout", "-q", "-b", "release", "v1.1")
+    tree.commit({"toy/extra.py": "y = 1\n"})
+    tree.git("tag", "v1.1.1")  # made after the mend on main, without it
+    tree.git("checkout", "-q", "main")
+    tree.commit({"toy/train.py": "x = 1\n"})
+    found = {d.defect: d for d in derive(tree.path, tmp_path, config()).defects}
+    assert set(found) == {"sign", "not-read:loss.eps_high"}
+    assert (found["sign"].until_commit, found["sign"].releases, found["sign"].methods) == (mended, "1.1 1.1.1", "clip-higher")
+    assert found["not-read:loss.eps_high"].releases == "1.0"
+    assert found["not-read:loss.eps_high"].until == ""
+    assert found["not-read:loss.eps_high"].decided_by == "rule"
+
+
 def test_diff_between_two_versions(snapshot: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     def changes(*words: str) -> list[tuple[str, ...]]:
         return [(r["change"], r["option"], r["before"], r["after"]) for r in run(capsys, snapshot, "diff", *words)]
@@ -146,6 +174,16 @@ def test_diff_between_two_versions(snapshot: Path, tmp_path: Path, capsys: pytes
     page = tmp_path / "run.yaml"
     page.write_text("loss:\n  lr: 3\n")
     assert [x[1] for x in changes("toy==1.0", "toy==1.1", "--config", str(page))] == ["loss.lr"]
+
+
+def test_defects_show_in_answers(tree: Tree, snapshot: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    tree.commit({"toy/sign.py": "def f(x):\n    return -x\n"})
+    words = ["--field", "toy_field", "--fields", str(tmp_path / "fields"), "--repo", f"toy={tree.path}"]
+    assert main(["replay", *words, "--out", str(snapshot), "--no-cache"]) == 0
+    assert run(capsys, snapshot, "can", "clip-higher")[0]["defects"] == "loss.eps_high; loss.clip_high: the sign was wrong"
+    assert run(capsys, snapshot, "can", "clip-higher", "--framework", "toy==1.1")[0]["defects"] == ""
+    assert main(["show", "clip-higher", "--snapshot", str(snapshot)]) == 0
+    assert "the sign was wrong" in capsys.readouterr().out
 
 
 def test_releases_are_listed(snapshot: Path, capsys: pytest.CaptureFixture[str]) -> None:

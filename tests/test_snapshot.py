@@ -118,6 +118,27 @@ def test_best_route_is_offered_now_if_any_is() -> None:
             assert not (seen_removed and not r["removed_commit"])
 
 
+#: framework, method, first release whose own tree has it: opened by hand in the tags
+FIRST_RELEASES = [
+    ("trl", "gspo", "0.20.0"), ("verl", "gspo", "0.6.0"), ("openrlhf", "gspo", "0.8.8"), ("areal", "gspo", "0.4.0"),
+    ("verl", "clip-higher", "0.4.0"), ("trl", "tis", "0.23.0"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("framework", "method", "version"), FIRST_RELEASES)
+def test_first_releases(framework: str, method: str, version: str) -> None:
+    mine = [x for x in LANDINGS if (x.framework, x.method) == (framework, method) and x.release]
+    assert min(mine, key=lambda x: x.released_at).release == version
+
+
+def test_known_defects_cover_the_releases_that_have_them() -> None:
+    found = {(d.framework, d.defect): d for d in table("defects")}  # type: ignore[attr-defined]
+    swapped = found["trl", "scale-rewards-swapped"]
+    assert swapped.releases == "0.22.0 0.22.1"  # type: ignore[attr-defined]
+    assert "lite-ppo" in swapped.methods.split()  # type: ignore[attr-defined]
+    assert found["slime", "not-read:--eps-clip-c"].until.startswith("2026-08-1")  # type: ignore[attr-defined]
+
+
 def test_a_method_is_not_hidden_by_a_folder_of_its_name(capsys: pytest.CaptureFixture[str]) -> None:
     from landed.cli.main import main
 

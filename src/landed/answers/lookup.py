@@ -167,3 +167,12 @@ def answer(db: sqlite3.Connection, method: str, frameworks: Iterable[str], *, al
                 }
             )  # fmt: skip
     return out
+
+
+def defects(db: sqlite3.Connection, method: str, framework: str, version: str = "") -> list[Row]:
+    """Known defects of a method's options: those of one release, or those still open on the main line."""
+    return [
+        r
+        for r in rows(db, "select * from defects where framework=? order by repo, defect", framework)
+        if method in r["methods"].split() and (version in r["releases"].split() if version else not r["until"] and r["since"])
+    ]

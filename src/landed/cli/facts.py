@@ -52,7 +52,26 @@ def can(a: argparse.Namespace) -> int:
         own = meant.methods[0]
         if not any(r["answer"] != "no" for r in found if r["method"] == own):
             found = [r for r in found if r["method"] != own]
-    columns = ["framework", "answer", "option", "since", "release", "commit", "tier", "condition", "write", "until", "note"]
+    for r in found:
+        at = version.version if version is not None and version.position >= 0 else ""
+        known = lookup.defects(db, r["method"], r["framework"].partition("==")[0], at) if r["answer"] != "no" or at else []
+        r["defects"] = "; ".join(
+            f"{d['options']}: {d['summary']}" for d in known if d["kind"] != "not read" or r["answer"] != "yes"
+        )
+    columns = [
+        "framework",
+        "answer",
+        "option",
+        "since",
+        "release",
+        "commit",
+        "tier",
+        "condition",
+        "write",
+        "until",
+        "defects",
+        "note",
+    ]
     if version is not None:
         columns.insert(3, "default")
     if a.format == "table":
@@ -69,6 +88,7 @@ def can(a: argparse.Namespace) -> int:
                 r["commit"] = r.get("commit", "")[:10]
             shown = [c for c in columns if c in ("framework", "answer") or any(r.get(c) for r in mine)]
             cut(mine, ("condition", "note"), 60)
+            cut(mine, ("defects",), 100)
             emit(mine, shown, "table")
             print()
         if parts:
@@ -250,6 +270,15 @@ def _show_method(db: sqlite3.Connection, slug: str, form: str) -> list[Row]:
     found = lookup.routes(db, slug)
     for framework, mine in sorted(found.items()):
         print(f"\n{framework}")
+        for d in rows(db, "select * from defects where framework=? order by since", framework):
+            if slug in d["methods"].split():
+                window = f"{d['since'][:10]} to {d['until'][:10] or 'now'}" if d["since"] else "in releases only"
+                print(
+                    textwrap.fill(f"  defect      {d['options']}: {d['summary']} ({window})", width, subsequent_indent=" " * 14)
+                )
+                for label, value in (("releases", d["releases"]), ("mend", d["mend"]), ("evidence", d["evidence"])):
+                    if value:
+                        print(textwrap.fill(f"              {label}: {value}", width, subsequent_indent=" " * 16))
         for r in mine:
             head = f"  {lookup.since(r):11} {lookup.written(r)}  [{(r['head_tier'] or r['tier']).replace('_', ' ')}]"
             print(head + (f"  until {r['removed_at'][:10]}" if r["removed_commit"] else ""))

@@ -118,6 +118,24 @@ class TierRule(_Strict):
     repo: str = ""
 
 
+class Defect(_Strict):
+    """An option that did not do what it says, while names of ``during`` hold (default: always) and none of ``unless`` does.
+
+    Both name options or markers, so that the window is read from every tree, release branches too, and not from commits.
+    """
+
+    id: str
+    options: list[str]
+    kind: Literal["wrong", "no effect", "fails"]
+    summary: str
+    mend: str
+    evidence: str
+    during: list[str] = []
+    unless: list[str] = []
+    repo: str = ""
+    decided_by: Decider = "reader"
+
+
 class Framework(_Strict):
     framework: str
     title: str
@@ -128,6 +146,7 @@ class Framework(_Strict):
     renames: list[Rename] = []
     bulk: list[Bulk] = []
     tiers: list[TierRule] = []
+    defects: list[Defect] = []
     pypi: str = ""
     style: Literal["hydra", "flags", "python", "yaml"] = "yaml"
 

@@ -25,6 +25,7 @@ from landed.records.tables import (
     TIERS,
     Bound,
     Change,
+    DefectRow,
     Event,
     Landing,
     Offer,
@@ -54,6 +55,7 @@ class Derived(msgspec.Struct):
     releases: list[Release]
     offers: list[Offer]
     release_options: list[ReleaseOption]
+    defects: list[DefectRow] = []
 
 
 class ReleaseLine(Protocol):
@@ -257,7 +259,7 @@ class Deriver:
             m.note, m.decided_by,
         )  # fmt: skip
 
-    def _keys(self, expression: str) -> list[tuple[Key, str]]:
+    def keys(self, expression: str) -> list[tuple[Key, str]]:
         """Keys that an expression names, with the value that turns the method on."""
         option, value = split(expression)
         out = []
@@ -280,9 +282,9 @@ class Deriver:
         parts: list[Part] = []
         required: list[Span] = [(0, END)]
         for need in m.needs:
-            required = intersect(required, union(*(self.timeline.wired(k) for k, _ in self._keys(need))))
+            required = intersect(required, union(*(self.timeline.wired(k) for k, _ in self.keys(need))))
         for expression in m.options:
-            for key, value in self._keys(expression):
+            for key, value in self.keys(expression):
                 alive = self.timeline.declared(key)
                 spans = alive if m.unread else self.timeline.wired(key, m.reads)
                 spans = intersect(spans, required)
@@ -327,7 +329,7 @@ class Deriver:
             return m.tier
         best: Tier = ""
         for expression in m.options:
-            for key, value in self._keys(expression):
+            for key, value in self.keys(expression):
                 shown = self.timeline.at(key, position)
                 if shown is None:
                     continue

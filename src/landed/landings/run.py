@@ -17,6 +17,7 @@ import msgspec
 from landed.fields.load import Field, Framework, load
 from landed.history.cache import Cache
 from landed.history.replay import Plan, replay
+from landed.landings.defects import defects
 from landed.landings.derive import Derived, Deriver
 from landed.landings.inner import InnerCommits
 from landed.landings.releases import Releases
@@ -100,8 +101,10 @@ def run_one(job: Job) -> Done:
     framework = field.frameworks[job.framework]
     repo = Repo(job.path)
     history = replay(repo, plan(framework, job.repo), Path(job.cache) if job.cache else None)
-    deriver = Deriver(field, framework, job.repo, history, Releases(field, framework, job.repo, history))
+    releases = Releases(field, framework, job.repo, history)
+    deriver = Deriver(field, framework, job.repo, history, releases)
     derived = deriver.derive(InnerCommits(repo, deriver.rules, history))
+    derived.defects = defects(deriver, releases)
     run = Run(
         job.framework, job.repo, framework.repo(job.repo).url, history.head,
         iso(history.commits[-1].committed) if history.commits else "", str(len(history.commits)), str(history.blobs),
@@ -138,6 +141,7 @@ def run_all(jobs: list[Job], *, workers: int | None = None, progress: Callable[[
     tables: dict[str, list[Record]] = {
         "events": [], "landings": [], "routes": [], "options": [], "problems": [], "runs": [],
         "releases": [], "offers": [], "release_options": [],
+        "defects": [],
     }  # fmt: skip
     undecided: list[Undecided] = []
     for job in jobs:
@@ -149,6 +153,7 @@ def run_all(jobs: list[Job], *, workers: int | None = None, progress: Callable[[
         tables["problems"] += made.derived.problems
         tables["releases"] += made.derived.releases
         tables["offers"] += made.derived.offers
+        tables["defects"] += made.derived.defects
         tables["release_options"] += made.derived.release_options
         tables["runs"].append(made.run)
         undecided += made.derived.undecided

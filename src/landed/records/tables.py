@@ -261,6 +261,29 @@ class ReleaseOption(msgspec.Struct, frozen=True):
     until: str
 
 
+class DefectRow(msgspec.Struct, frozen=True):
+    """Options that did not do what they say on the main line from ``since`` to ``until`` (empty: still), and in ``releases``."""
+
+    TABLE: ClassVar[str] = "defects"
+    KEY: ClassVar[tuple[str, ...]] = ("framework", "repo", "defect")
+
+    framework: str
+    repo: str
+    defect: str
+    kind: Literal["wrong", "no effect", "fails", "not read"]
+    options: str
+    methods: str
+    summary: str
+    mend: str
+    evidence: str
+    since: str
+    since_commit: str
+    until: str
+    until_commit: str
+    releases: str
+    decided_by: Literal["reader", "rule", "model"]
+
+
 class Problem(msgspec.Struct, frozen=True):
     """A blob that could not be read whole, with its place; kept, never fatal."""
 
@@ -293,12 +316,12 @@ class Undecided(msgspec.Struct, frozen=True):
 
 
 Record = (
-    Event | Landing | Route | OptionRow | MethodRow | FailureRow | FrameworkRow | Run | Release | Offer | ReleaseOption | Problem | Undecided
+    Event | Landing | Route | OptionRow | MethodRow | FailureRow | FrameworkRow | Run | Release | Offer | ReleaseOption | DefectRow | Problem | Undecided
 )  # fmt: skip
 TABLES: dict[str, type[Record]] = {
     t.TABLE: t
     for t in (
-        Event, Landing, Route, OptionRow, MethodRow, FailureRow, FrameworkRow, Run, Release, Offer, ReleaseOption, Problem, Undecided,
+        Event, Landing, Route, OptionRow, MethodRow, FailureRow, FrameworkRow, Run, Release, Offer, ReleaseOption, DefectRow, Problem, Undecided,
     )
 }  # fmt: skip
 
