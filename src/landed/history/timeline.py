@@ -7,7 +7,7 @@ from collections.abc import Iterable
 import msgspec
 
 from landed.history.states import Delta, Shown
-from landed.options.rules import Key, named
+from landed.options.rules import Key, all_named
 
 #: Half-open [start, end) over commit positions; ``END`` means: still so at the head.
 END = 1 << 60
@@ -118,7 +118,7 @@ class Timeline:
     def keys_of(self, option: str) -> list[Key]:
         """Keys of the options that a name or shell pattern covers, in order."""
         if any(c in option for c in "*?["):
-            return [k for o, keys in self._of.items() if named(o, (option,)) for k in keys]
+            return [k for o in all_named(self._of, option) for k in self._of[o]]
         return self._of.get(option, [])
 
     def options(self) -> list[str]:

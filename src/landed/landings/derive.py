@@ -363,8 +363,10 @@ class Deriver:
         lines = {(o, v): line for o, v, _, line in self.history.head_lines}
         out = []
         alive = {k: s for k in self.timeline.all_keys() if (s := self.timeline.at(k, last))}
-        for option in sorted({o for o, _ in alive}):
-            values = [v for o, v in alive if o == option and v]
+        values_of: dict[str, list[str]] = {}
+        for option, value in alive:
+            values_of.setdefault(option, []).extend([value] if value else [])
+        for option, values in sorted(values_of.items()):
             key = (option, "") if (option, "") in alive else (option, values[0])
             shown = alive[key]
             since = min(origin[(option, v)] for v in ["", *values] if (option, v) in alive)

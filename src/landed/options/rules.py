@@ -111,6 +111,12 @@ def _names(patterns: tuple[str, ...]) -> re.Pattern[str]:
     return re.compile("|".join(fnmatch.translate(p) for p in patterns) or r"\Z.")
 
 
+def all_named(names: Iterable[str], pattern: str) -> list[str]:
+    """Those of many names that match one shell-style pattern."""
+    match = _names((pattern,)).match
+    return [n for n in names if match(n)]
+
+
 def named(name: str, patterns: Iterable[str]) -> bool:
     """Whether a name matches one of the shell-style patterns (case sensitive)."""
     patterns = tuple(patterns)
