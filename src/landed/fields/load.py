@@ -34,7 +34,7 @@ class Source(_Strict):
 
 
 class Method(_Strict):
-    """A catalog entry; see ``docs/catalog-files.md``."""
+    """A catalog entry: one file in ``methods/``; its schema: ``landed export --schema method``."""
 
     slug: str
     name: str
