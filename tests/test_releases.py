@@ -161,6 +161,10 @@ def test_diff_between_two_versions(snapshot: Path, tmp_path: Path, capsys: pytes
         ("renamed", "loss.clip_high", "loss.eps_high", "loss.clip_high"), ("default_changed", "loss.lr", "1.0", "2.0"),
         ("added", "loss.kl", "", "k1"), ("added", "loss.mode", "", ""),
     }  # fmt: skip
+    values = run(capsys, snapshot, "diff", "toy==1.0.1", "toy==1.1")
+    assert [(r["change"], r["before"], r["after"], r["method"]) for r in values if r["option"] == "loss.mode"] == [
+        ("choice_removed", "gspo", "", "gspo"), ("choice_added", "", "vanilla", ""),
+    ]  # fmt: skip
     back = changes("toy==1.1", "toy==1.0")
     assert {(c, o) for c, o, _, _ in back} == {
         ("renamed", "loss.eps_high"), ("default_changed", "loss.lr"), ("removed", "loss.kl"), ("removed", "loss.mode"),

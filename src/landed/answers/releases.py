@@ -141,10 +141,21 @@ def diff(db: sqlite3.Connection, a: Version, b: Version) -> list[Row]:
     pairs = _renames(db, a)
     backwards = (b.position if b.position >= 0 else 1 << 30) < (a.position if a.position >= 0 else 1 << 30)
     names = {old: new for new, old in renamed(after, before, pairs).items()} if backwards else renamed(before, after, pairs)
+    of_value: dict[tuple[str, str], set[str]] = {}
+    for r in rows(
+        db,
+        "select option, value, method from offers where framework=? union select option, value, method from landings where framework=?",
+        a.framework,
+        a.framework,
+    ):
+        of_value.setdefault((r["option"], r["value"]), set()).add(r["method"])
     out: list[Row] = []
 
     def row(change: str, option: str, old: str, new: str, at: Row) -> None:
-        out.append({"change": change, "option": option, "before": old, "after": new, "method": at["method"], "path": at["path"]})
+        method = at["method"]
+        if change.startswith("choice_"):
+            method = " ".join(sorted(of_value.get((option, new or old), ())))
+        out.append({"change": change, "option": option, "before": old, "after": new, "method": method, "path": at["path"]})
 
     for option in sorted(before.keys() | after.keys()):
         if option in before and option not in after and option not in names:
