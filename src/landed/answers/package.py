@@ -12,7 +12,7 @@ from landed.answers.names import near
 from landed.errors import UsageError
 from landed.fields.load import Field, Framework
 from landed.history.states import same_value, state_of
-from landed.landings.versions import same_version
+from landed.landings.versions import holds, same_version
 from landed.options.read import Facts, read
 from landed.records.tables import OptionRow, Release, ReleaseOption
 from landed.sources.packages import fetch
@@ -130,7 +130,7 @@ def compare(package: ReadPackage, snapshot: Path) -> tuple[str, list[Held]]:
 
 def _of_release(snapshot: Path, tag: Release) -> list[OptionRow | ReleaseOption]:
     position = {
-        r.version: r.position
+        r.version: int(r.position)
         for r in text.read(snapshot, "releases")
         if isinstance(r, Release) and (r.framework, r.repo) == (tag.framework, tag.repo)
     }
@@ -139,6 +139,5 @@ def _of_release(snapshot: Path, tag: Release) -> list[OptionRow | ReleaseOption]
         for r in text.read(snapshot, "release_options")
         if isinstance(r, ReleaseOption)
         and (r.framework, r.repo) == (tag.framework, tag.repo)
-        and position[r.since] <= tag.position
-        and (not r.until or tag.position < position[r.until])
+        and holds(r.since, r.until, int(tag.position), position)
     ]

@@ -14,7 +14,7 @@ from landed.answers.lookup import Row, check_framework, rows
 from landed.answers.names import fold, near
 from landed.errors import UsageError
 from landed.history.states import same_value
-from landed.landings.versions import same_version
+from landed.landings.versions import holds, same_version
 
 MAIN = "main"
 
@@ -61,7 +61,7 @@ def _active(db: sqlite3.Connection, table: str, v: Version) -> list[Row]:
     return [
         r
         for r in rows(db, f"select * from {table} where framework=? and repo=?", v.framework, v.repo)
-        if position[r["since"]] <= v.position and (not r["until"] or v.position < position[r["until"]])
+        if holds(r["since"], r["until"], v.position, position)
     ]
 
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterable
+from itertools import accumulate
 from typing import TypeVar
 
 import msgspec
@@ -59,11 +60,12 @@ class Releases:
         for start, end, _ in options:
             declared[start] += 1
             declared[end] -= 1
+        counts = list(accumulate(declared))
         releases = [
             Release(
                 self.framework.framework, self.repo, f"{n:04}", self.versions[n], t.name, t.commit, iso(t.committed),
                 "yes" if is_prerelease(self.versions[n]) else "no", "yes" if t.commit in self.main_line else "no",
-                str(sum(declared[: n + 1])), str(len(methods[n])),
+                str(counts[n]), str(len(methods[n])),
             )
             for n, t in enumerate(self.tags)
         ]  # fmt: skip

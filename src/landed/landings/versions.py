@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 
 from packaging.version import InvalidVersion, Version
 
@@ -33,3 +34,8 @@ def same_version(a: str, b: str) -> bool:
         return Version(version_of(a)) == Version(version_of(b))
     except InvalidVersion:
         return version_of(a) == version_of(b)
+
+
+def holds(since: str, until: str, at: int, position: Mapping[str, int]) -> bool:
+    """Whether a row that begins with release ``since`` and is over in ``until`` (empty: never) holds at a position."""
+    return position[since] <= at and (not until or at < position[until])
